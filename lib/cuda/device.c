@@ -8,7 +8,9 @@
 #include "cuda/fills.h"
 #include "cuda/folds.h"
 #include "cuda/pointwise.h"
+#include "cuda/columns.h"
 #include "cuda/index.h"
+#include "cuda/lines.h"
 #include "cuda/products.h"
 #include "cuda/rows.h"
 

@@ -3,6 +3,7 @@
 #define DTN_CUDA_INDEX_H
 
 #include "cuda/numbers.h"
+#include "cuda/pointwise.h"
 #include "cuda/spots.h"
 
 #include <stdint.h>

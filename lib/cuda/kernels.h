@@ -198,7 +198,17 @@ struct dtn_cast_args {
 enum dtn_total_end {
     DTN_END_AS_IT_IS, DTN_END_MEAN, DTN_END_VARIANCE, DTN_END_STD,
     DTN_END_ROOT, DTN_END_RSTD, DTN_END_LOG, DTN_END_INVERSE,
-    DTN_END_LOGSUMEXP, DTN_END_ALL, DTN_END_ANY
+    DTN_END_LOGSUMEXP, DTN_END_ALL, DTN_END_ANY,
+    DTN_END_LOSS
+};
+
+/* What is added up, of the element x. */
+enum dtn_total_term {
+    DTN_TERM_ITSELF,
+    DTN_TERM_PRODUCT,                  /* x times `with`                      */
+    DTN_TERM_NORM,                     /* d = x times `weight`                */
+    DTN_TERM_NORM_UNIT,                /* d x', where x' is of `with`         */
+    DTN_TERM_PLACE                     /* the place of x, if it is `middle`   */
 };
 
 /* Rows become totals, in three steps: see rows.h. */
@@ -209,7 +219,10 @@ struct dtn_total_args {
     void *out;                         /* an element of each row, array 0;    */
                                        /* NULL: not wanted                    */
     const void *in;                    /* the elements, array 1               */
+    const void *with;                  /* array 2; of LOSS the targets        */
+    const void *weight;                /* array 3; NULL: 1                    */
     const double *middle;              /* of each row; NULL: 0                */
+    const double *scale;               /* of each row, of NORM_UNIT           */
     struct dtn_kernel_grid outer;      /* where rows begin                    */
     struct dtn_kernel_grid row;        /* where elements of a row are         */
     struct dtn_divide rows;            /* how many                            */
@@ -231,17 +244,24 @@ struct dtn_total_args {
     uint32_t is_truth;                 /* those that differ from 0 are        */
                                        /* counted                             */
     uint32_t rows_first;               /* rows lie beside each other          */
-    uint32_t zero;                     /* not used                            */
+    uint32_t term;                     /* enum dtn_total_term                 */
+    uint32_t is_whole;                 /* totals are integers                 */
+    uint32_t index_bytes;              /* of a target                         */
 };
 
-enum dtn_finish { DTN_FINISH_NORM, DTN_FINISH_EXP, DTN_FINISH_LOG };
+enum dtn_finish {
+    DTN_FINISH_NORM, DTN_FINISH_EXP, DTN_FINISH_LOG,
+    DTN_FINISH_SOFTMAX_BACK, DTN_FINISH_LOG_BACK, DTN_FINISH_NORM_BACK
+};
 
-/* Each element from itself and two numbers of its row. */
+/* Each element from itself and some numbers of its row. */
 struct dtn_finish_args {
     void *out;                         /* array 0                             */
     const void *in;                    /* array 1                             */
-    const void *weight, *bias;         /* arrays 2, 3; NULL: none             */
-    const double *by[2];               /* the numbers of each row; NULL: 0    */
+    const void *weight, *bias;         /* arrays 2, 3; NULL: none; of a       */
+                                       /* gradient what came out, or the      */
+                                       /* input and the weight                */
+    const double *by[4];               /* the numbers of each row; NULL: 0    */
     struct dtn_kernel_grid outer;      /* where rows begin                    */
     struct dtn_kernel_grid row;        /* where elements of a row are         */
     struct dtn_divide inside;          /* rows, or elements of a row          */
@@ -263,6 +283,61 @@ struct dtn_index_args {
     int64_t stride;                    /* bytes from one to the next          */
     uint32_t index_bytes;              /* of an index: 4 or 8                 */
     uint32_t bytes;                    /* of an element                       */
+};
+
+/* Elements go to, or are added at, places of a table; or each of them so far is
+ * added up.  A thread walks over a line, of which it takes the places that
+ * belong to it: so no two threads write one place, and the order is the line's.
+ */
+struct dtn_line_args {
+    void *out;                         /* array 0; a table: without lines     */
+    const void *index;                 /* array 1                             */
+    const void *in;                    /* array 2                             */
+    struct dtn_kernel_grid outer;      /* where lines begin                   */
+    struct dtn_kernel_grid line;       /* where elements of a line are        */
+    struct dtn_divide lines;           /* how many                            */
+    uint64_t units;                    /* threads                             */
+    uint64_t share;                    /* threads of a line, a power of two   */
+    int64_t first;                     /* index of the table's first          */
+    int64_t limit;                     /* how many the table has              */
+    int64_t stride;                    /* bytes from one to the next          */
+    uint32_t index_bytes;              /* of an index: 4 or 8                 */
+    uint32_t bytes;                    /* of an element                       */
+    uint32_t dtype;                    /* enum dtensor_dtype of what is added */
+    uint32_t parts;                    /* of these in an element              */
+    uint32_t is_float;                 /* are they                            */
+    uint32_t how;                      /* of a table: adds; else is a product */
+};
+
+/* The sums of a weight and a bias of a norm: see rows.h. */
+struct dtn_column_args {
+    double *sums;                      /* [2][blocks][columns]                */
+    void *weight, *bias;               /* arrays 0, 1 of column_ends; NULL:   */
+                                       /* not wanted                          */
+    const void *grad, *in;             /* arrays 1, 2 of column_blocks        */
+    const double *mean, *rstd;         /* of each row; NULL: 0                */
+    struct dtn_kernel_grid outer;      /* where rows begin                    */
+    struct dtn_kernel_grid row;        /* where elements of a row are         */
+    struct dtn_divide columns;         /* elements of a row                   */
+    uint64_t blocks;                   /* of 64 rows                          */
+    uint64_t rows;                     /* how many                            */
+    uint64_t units;                    /* of this step                        */
+    uint32_t dtype;                    /* enum dtensor_dtype of all arrays    */
+    uint32_t zero;                     /* not used                            */
+};
+
+/* out = in inside of a triangle, 0 outside. */
+struct dtn_triangle_args {
+    void *out;                         /* array 0                             */
+    const void *in;                    /* array 1                             */
+    struct dtn_kernel_grid batch;      /* where the matrices begin            */
+    struct dtn_divide columns, cells;  /* of a row, of a matrix               */
+    int64_t out_stride[2];             /* bytes: of rows, of columns          */
+    int64_t in_stride[2];              /* the same                            */
+    int64_t diagonal;                  /* column - row of its edge            */
+    uint64_t units;                    /* elements                            */
+    uint32_t bytes;                    /* of an element                       */
+    uint32_t lower;                    /* below the edge, else above          */
 };
 
 /* out = a b, or out + a b, of several matrices. */
@@ -336,12 +411,17 @@ struct dtn_product_args {
     X(pointwise_u64, pointwise_args, 4)                                       \
     X(where, pointwise_args, 4)                                               \
     X(cast, cast_args, 2)                                                     \
-    X(total_lanes, total_args, 6)                                             \
-    X(total_blocks, total_args, 6)                                            \
-    X(total_rows, total_args, 6)                                              \
-    X(finish, finish_args, 6)                                                 \
+    X(total_lanes, total_args, 9)                                             \
+    X(total_blocks, total_args, 9)                                            \
+    X(total_rows, total_args, 9)                                              \
+    X(finish, finish_args, 8)                                                 \
+    X(column_blocks, column_args, 7)                                          \
+    X(column_ends, column_args, 7)                                            \
     X(index_check, index_args, 3)                                             \
     X(gather, index_args, 3)                                                  \
+    X(scatter, line_args, 3)                                                  \
+    X(cumulate, line_args, 3)                                                 \
+    X(triangle, triangle_args, 2)                                             \
     X(product_f32, product_args, 3)                                           \
     X(product_f64, product_args, 3)
 
@@ -379,6 +459,9 @@ struct dtn_launch {
         struct dtn_total_args total;       /* dtn_total_* */
         struct dtn_finish_args finish;     /* dtn_finish */
         struct dtn_index_args index;       /* dtn_index_check, dtn_gather */
+        struct dtn_line_args line;         /* dtn_scatter, dtn_cumulate */
+        struct dtn_column_args column;     /* dtn_column_* */
+        struct dtn_triangle_args triangle; /* dtn_triangle */
         struct dtn_product_args product;   /* dtn_product_f* */
     } args;                            /* the member of that kernel           */
 };

@@ -11,7 +11,9 @@
 #define DTN_CUDA_ROWS_H
 
 #include "cuda/numbers.h"
+#include "cuda/index.h"
 #include "cuda/spots.h"
+#include "math/backward.h"
 #include "math/functions.h"
 #include "math/totals.h"
 
@@ -73,6 +75,19 @@ DTN_INLINE int64_t whole_join(uint32_t kind, bool is_u64, int64_t t, int64_t x)
     }
 }
 
+/* Is it the extreme of the row?  A NaN is, if there is one. */
+DTN_INLINE bool is_extreme(const struct dtn_total_args *args, const void *at,
+                           uint64_t row)
+{
+    const double m = args->middle[row];
+    double x;
+
+    if (!args->is_float)
+        return get_i64(args->from, at) == ((const int64_t *)args->middle)[row];
+    x = get_float(args->from, at);
+    return m != m ? x != x : x == m;
+}
+
 /* -------------------------------------------------------------- places --- */
 
 /* A row, one of its blocks, and a lane of that. */
@@ -109,6 +124,34 @@ DTN_INLINE uint64_t unit_of(const struct dtn_total_args *args, uint64_t row,
 
 /* ------------------------------------------------------------- kernels --- */
 
+/* The element `i` steps after the spot, of one of several arrays. */
+DTN_INLINE double element_of(const struct dtn_total_args *args,
+                             const void *array, int number,
+                             const struct dtn_spots *spot, uint64_t i)
+{
+    return get_float(args->from, (const char *)array + spot->at[number]
+                                 + (int64_t)i * args->row.step[number]);
+}
+
+/* What is added up of that element. */
+DTN_INLINE double term_of(const struct dtn_total_args *args,
+                          const struct dtn_spots *spot, uint64_t row,
+                          double m, uint64_t i)
+{
+    const double x = element_of(args, args->in, 1, spot, i);
+    double d;
+
+    if (args->term == DTN_TERM_ITSELF)
+        return x;
+    if (args->term == DTN_TERM_PRODUCT)
+        return x * element_of(args, args->with, 2, spot, i);
+    d = args->weight ? x * element_of(args, args->weight, 3, spot, i) : x;
+    if (args->term == DTN_TERM_NORM)
+        return d;
+    return d * dtn_norm_unit(element_of(args, args->with, 2, spot, i), m,
+                             args->scale[row]);
+}
+
 DTN_KERNEL(total_lanes, total_args)
 {
     for (uint64_t u = at.first; u < args->units; u += at.step) {
@@ -119,16 +162,23 @@ DTN_KERNEL(total_lanes, total_args)
         const uint64_t end = start + 512 < all ? start + 512 : all;
         const double m = args->middle ? args->middle[place.row] : 0;
         const uint32_t t = args->from;
-        const char *in = (const char *)args->in
-                       + spot_of(&args->outer, place.row).at[1]
-                       + spot_of(&args->row, run * all).at[1];
+        struct dtn_spots spot = spot_of(&args->outer, place.row);
+        const struct dtn_spots within = spot_of(&args->row, run * all);
         double total = args->start;
         int64_t whole = args->whole_start;
 
+        DTN_UNROLL
+        for (int a = 0; a < DTN_KERNEL_ARRAYS; a++)
+            spot.at[a] += within.at[a];
         for (uint64_t i = start + place.lane; i < end; i += 32) {
-            const void *from = in + (int64_t)i * args->row.step[1];
+            const void *from = (const char *)args->in + spot.at[1]
+                             + (int64_t)i * args->row.step[1];
 
-            if (args->is_truth)
+            if (args->term == DTN_TERM_PLACE)
+                whole = whole_join(args->kind, false, whole,
+                                   is_extreme(args, from, place.row)
+                                   ? (int64_t)i : whole);
+            else if (args->is_truth)
                 whole += args->is_float ? get_float(t, from) != 0
                                         : get_i64(t, from) != 0;
             else if (!args->is_float)
@@ -137,9 +187,11 @@ DTN_KERNEL(total_lanes, total_args)
             else if (args->kind == DTN_TOTAL_EXP)
                 total = total + total_exp(t, get_float(t, from), m);
             else
-                total = total_step(args->kind, total, get_float(t, from), m);
+                total = total_step(args->kind, total,
+                                   term_of(args, &spot, place.row, m, i),
+                                   args->term == DTN_TERM_ITSELF ? m : 0);
         }
-        if (args->is_float && !args->is_truth)
+        if (!args->is_whole)
             ((double *)args->scratch)[u] = total;
         else
             ((int64_t *)args->scratch)[u] = whole;
@@ -172,7 +224,8 @@ DTN_INLINE int64_t lanes_whole(const struct dtn_total_args *args, uint64_t row,
                                uint64_t block)
 {
     const int64_t *from = (const int64_t *)args->scratch;
-    const bool is_u64 = args->from == DTENSOR_U64;
+    const bool is_u64 = args->from == DTENSOR_U64
+                     && args->term == DTN_TERM_ITSELF;
     int64_t whole = args->whole_start;
 
     for (uint64_t j = 0; j < args->lanes.by; j++)
@@ -189,13 +242,26 @@ DTN_KERNEL(total_blocks, total_args)
     for (uint64_t u = at.first; u < args->units; u += at.step) {
         const struct dtn_lane place = lane_of(args, u, &one);
 
-        if (args->is_float && !args->is_truth)
+        if (!args->is_whole)
             ((double *)args->totals)[u] = lanes_joined(args, place.row,
                                                        place.block);
         else
             ((int64_t *)args->totals)[u] = lanes_whole(args, place.row,
                                                        place.block);
     }
+}
+
+/* The score of the row's target. */
+DTN_INLINE double target_score(const struct dtn_total_args *args, uint64_t row)
+{
+    const struct dtn_spots spot = spot_of(&args->outer, row);
+    const int64_t i = index_get(args->index_bytes,
+                                (const char *)args->with + spot.at[2]);
+
+    if (i < 0 || i >= (int64_t)args->count)
+        return 0;
+    return get_float(args->from, (const char *)args->in + spot.at[1]
+                                 + i * args->row.step[1]);
 }
 
 /* What the total of a row comes to, of floats. */
@@ -216,6 +282,8 @@ DTN_INLINE double total_ended(const struct dtn_total_args *args, uint64_t row,
     case DTN_END_LOGSUMEXP:
         most = args->middle[row];
         return most - most != 0 ? most : most + dtn_log_f64(t);
+    case DTN_END_LOSS:
+        return args->middle[row] + dtn_log_f64(t) - target_score(args, row);
     default:               return t;
     }
 }
@@ -227,7 +295,7 @@ DTN_KERNEL(total_rows, total_args)
         double t = args->start;
         int64_t whole = args->whole_start;
 
-        if (args->is_float && !args->is_truth) {
+        if (!args->is_whole) {
             for (uint64_t b = 0; b < args->nblocks; b++)
                 t = total_join(args->kind, t, ((const double *)args->totals)
                                    [unit_of(args, row, b, 0, 1)]);
@@ -240,17 +308,32 @@ DTN_KERNEL(total_rows, total_args)
         }
         for (uint64_t b = 0; b < args->nblocks; b++)
             whole = whole_join(args->is_truth ? DTN_TOTAL_SUM : args->kind,
-                               args->from == DTENSOR_U64, whole,
+                               args->from == DTENSOR_U64
+                               && args->term == DTN_TERM_ITSELF, whole,
                                ((const int64_t *)args->totals)
                                    [unit_of(args, row, b, 0, 1)]);
         if (args->is_truth)
             whole = args->end == DTN_END_ALL ? whole == (int64_t)args->count
                                              : whole > 0;
-        put_i64(args->to, out, whole);
+        if (args->result)
+            ((int64_t *)args->result)[row] = whole;
+        if (args->out)
+            put_i64(args->to, out, whole);
     }
 }
 
 /* -------------------------------------------------------------- finish --- */
+
+/* Of a gradient, an input and a weight: see math/norm_backward.h. */
+DTN_INLINE double norm_backed(const struct dtn_finish_args *args, uint64_t row,
+                              double mean, double g, double x, double w)
+{
+    const double rstd = args->by[1][row];
+
+    return dtn_norm_back(g * w, dtn_norm_unit(x, mean, rstd), rstd,
+                         args->by[2] ? args->by[2][row] : 0,
+                         args->by[3][row]);
+}
 
 /* See math/finish_lanes.h. */
 #define DTN_FINISH(kind, T)                                                   \
@@ -269,14 +352,26 @@ DTN_KERNEL(total_rows, total_args)
                                   uint64_t row, const struct dtn_spots *spot)  \
     {                                                                         \
         const uint32_t t = args->dtype;                                       \
-        T x = get_##kind(t, (const char *)args->in + spot->at[1]);            \
+        const double by0 = args->by[0] ? args->by[0][row] : 0;                \
+        T x = get_##kind(t, (const char *)args->in + spot->at[1]), w = 1;     \
                                                                               \
-        x = finished_##kind(args, x, args->by[0] ? args->by[0][row] : 0,      \
-                            args->by[1][row]);                                \
         if (args->weight)                                                     \
-            x = x * get_##kind(t, (const char *)args->weight + spot->at[2]);  \
-        if (args->bias)                                                       \
-            x = x + get_##kind(t, (const char *)args->bias + spot->at[3]);    \
+            w = get_##kind(t, (const char *)args->weight + spot->at[2]);      \
+        if (args->how == DTN_FINISH_SOFTMAX_BACK) {                           \
+            x = dtn_softmax_back_##kind(x, w, (T)by0);                        \
+        } else if (args->how == DTN_FINISH_LOG_BACK) {                        \
+            x = dtn_log_softmax_back_##kind(x, w, (T)by0);                    \
+        } else if (args->how == DTN_FINISH_NORM_BACK) {                       \
+            x = (T)norm_backed(args, row, by0, (double)x, (double)w,          \
+                args->bias ? (double)get_##kind(t, (const char *)args->bias   \
+                                                   + spot->at[3]) : 1);       \
+        } else {                                                              \
+            x = finished_##kind(args, x, by0, args->by[1][row]);              \
+            if (args->weight)                                                 \
+                x = x * w;                                                    \
+            if (args->bias)                                                   \
+                x = x + get_##kind(t, (const char *)args->bias + spot->at[3]); \
+        }                                                                     \
         put_##kind(t, (char *)args->out + spot->at[0], x);                    \
     }
 DTN_FINISH(f32, float)

@@ -4,6 +4,7 @@
  * sums, and for the gradients; it stays in the cache meanwhile.
  */
 #include "math/norm_backward.h"
+#include "math/backward.h"
 #include "math/pointwise.h"
 #include "math/strips.h"
 #include "math/totals.h"
@@ -29,15 +30,14 @@ struct row {
 };
 
 #define NORM_BACKWARD(kind, T)                                                \
-    static void sums_##kind(const struct norm_block *b, struct row *row)      \
+    static void terms_##kind(const struct norm_block *b,                      \
+                             const struct row *row, double d[], double dx[])  \
     {                                                                         \
         const T *g = b->g, *x = b->x, *w = b->w;                              \
                                                                               \
         for (int64_t i = 0; i < b->n; i++) {                                  \
-            const double d = (double)g[i] * (w ? (double)w[i] : 1);           \
-                                                                              \
-            row->d += d;                                                      \
-            row->dx += d * ((double)x[i] - row->mean) * row->rstd;            \
+            d[i] = (double)g[i] * (w ? (double)w[i] : 1);                     \
+            dx[i] = d[i] * dtn_norm_unit((double)x[i], row->mean, row->rstd); \
         }                                                                     \
     }                                                                         \
     static void made_##kind(const struct norm_block *b, const struct row *row, \
@@ -48,14 +48,15 @@ struct row {
                                                                               \
         for (int64_t i = 0; i < b->n; i++) {                                  \
             const double gi = (double)g[i];                                   \
-            const double xi = ((double)x[i] - row->mean) * row->rstd;         \
+            const double unit = dtn_norm_unit((double)x[i], row->mean,        \
+                                              row->rstd);                     \
             const double d = gi * (w ? (double)w[i] : 1);                     \
                                                                               \
             if (row->weight_sum)                                              \
-                row->weight_sum[at + i] += gi * xi;                           \
+                row->weight_sum[at + i] += gi * unit;                         \
             if (row->bias_sum)                                                \
                 row->bias_sum[at + i] += gi;                                  \
-            out[i] = (T)(row->rstd * (d - part[0] - xi * part[1]));           \
+            out[i] = (T)dtn_norm_back(d, unit, row->rstd, part[0], part[1]);  \
         }                                                                     \
     }
 
@@ -103,14 +104,16 @@ static void row_run(struct dtn_strips *rows,
 {
     _Alignas(64) char room[3][DTN_BLOCK_BYTES], buffer[DTN_BLOCK_BYTES];
     const bool wide = rows->how[IN].work == DTENSOR_F64;
-    double part[2];
+    double d[DTN_BLOCK], dx[DTN_BLOCK], part[2];
     int64_t at = 0;
 
     for (bool on = dtn_strips_block(rows); on;
          on = dtn_strips_next_block(rows)) {
         const struct norm_block b = block_of(rows, norm->weight, room);
 
-        (wide ? sums_f64 : sums_f32)(&b, row);
+        (wide ? terms_f64 : terms_f32)(&b, row, d, dx);
+        row->d = dtn_total(DTN_TOTAL_SUM, DTENSOR_F64, d, b.n, row->d, 0);
+        row->dx = dtn_total(DTN_TOTAL_SUM, DTENSOR_F64, dx, b.n, row->dx, 0);
     }
     part[0] = norm->centred ? row->d / count : 0;
     part[1] = row->dx / count;
@@ -129,6 +132,15 @@ static struct dtn_array or_in(const struct dtn_array *array,
                               const struct dtn_array *in)
 {
     return array ? dtn_array_expanded(array, in) : *in;
+}
+
+/* What the last rows came to is added to what came before them. */
+static void sums_add(double *sums, int64_t count)
+{
+    for (int64_t i = 0; i < 2 * count; i++) {
+        sums[i] += sums[2 * count + i];
+        sums[2 * count + i] = 0;
+    }
 }
 
 static void sums_end(const struct dtn_array *grad, double *sums)
@@ -150,22 +162,25 @@ void dtn_norm_backward(const struct dtn_norm_backward *norm)
     struct dtn_strips rows;
     struct row row = { 0 };
     unsigned dims = 0;
-    int64_t count = 1;
+    int64_t count = 1, done = 0;
 
     for (int d = in->ndim - norm->dims; d < in->ndim; d++) {
         dims |= 1u << d;
         count *= in->shape[d];
     }
     if (count > 0)
-        memset(norm->sums, 0, 2 * (size_t)count * sizeof norm->sums[0]);
-    row.weight_sum = norm->weight_grad ? norm->sums : NULL;
-    row.bias_sum = norm->bias_grad ? norm->sums + count : NULL;
+        memset(norm->sums, 0, 4 * (size_t)count * sizeof norm->sums[0]);
+    row.weight_sum = norm->weight_grad ? norm->sums + 2 * count : NULL;
+    row.bias_sum = norm->bias_grad ? norm->sums + 3 * count : NULL;
     dtn_strips_begin(&rows, arrays, 6, dims);
     for (bool more = dtn_strips_first(&rows); more;
          more = dtn_strips_next(&rows)) {
         row_begin(&rows, norm, (double)count, &row);
         row_run(&rows, norm, (double)count, &row);
+        if (++done % DTN_NORM_ROWS == 0)
+            sums_add(norm->sums, count);
     }
+    sums_add(norm->sums, count);
     sums_end(norm->weight_grad, norm->sums);
     sums_end(norm->bias_grad, norm->sums + count);
 }

@@ -21,13 +21,13 @@ struct dtn_norm_backward {
     int dims;                     /* how many dimensions a row has            */
     bool centred;                 /* layer norm; else RMS norm                */
     double epsilon;               /* added to the mean of the squares         */
-    double *sums;                 /* room for two rows                        */
+    double *sums;                 /* room for four rows                       */
 };
 
 /* With x' = (x - mean) rstd and d = g weight: the gradient of the input is
  * rstd (d - mean of d - x' mean of (d x')), of RMS norm without the mean of d;
  * of the weight the sum over the rows of g x', of the bias that of g.  The
- * sums are f64.
+ * sums are f64; their order depends on the shape only.
  */
 void dtn_norm_backward(const struct dtn_norm_backward *norm);
 

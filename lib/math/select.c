@@ -200,7 +200,9 @@ void dtn_array_gather(const struct dtn_array *out, const struct dtn_array *in,
         }
 }
 
-/* One element, in f64 or as an integer: rounded once, either way. */
+/* One element, in f64 or as an integer: rounded once, either way.  Of bool it
+ * is "or".
+ */
 static void element_add(enum dtensor_dtype dtype, void *to, const void *from)
 {
     const bool is_complex = dtn_dtype_kind(dtype) == DTN_DTYPE_COMPLEX;
@@ -211,6 +213,9 @@ static void element_add(enum dtensor_dtype dtype, void *to, const void *from)
         if (dtn_dtype_is_float(part))
             dtn_store(part, to, i, dtn_load(part, to, i) +
                                    dtn_load(part, from, i));
+        else if (part == DTENSOR_BOOL)
+            dtn_store_int(part, to, i, dtn_load_int(part, to, i) ||
+                                       dtn_load_int(part, from, i));
         else
             dtn_store_int(part, to, i,
                           (int64_t)((uint64_t)dtn_load_int(part, to, i) +

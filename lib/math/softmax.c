@@ -5,6 +5,7 @@
  * f64.  No exp() overflows, because no difference is above 0.
  */
 #include "math/softmax.h"
+#include "math/backward.h"
 #include "math/finish.h"
 #include "math/functions.h"
 #include "math/strips.h"
@@ -177,16 +178,14 @@ void dtn_cross_entropy(const struct dtn_array *loss, const struct dtn_array *in,
 
 enum { IN_GRAD, GRAD, CAME_OUT };
 
-#define BACKWARD(kind, T, exp)                                                \
-    static double dot_##kind(bool logarithm, const void *grad,                \
-                             const void *out, int64_t n)                      \
+#define BACKWARD(kind, T)                                                     \
+    static void terms_##kind(bool logarithm, const void *grad,                \
+                             const void *out, int64_t n, double term[])       \
     {                                                                         \
         const T *g = grad, *y = out;                                          \
-        double sum = 0;                                                       \
                                                                               \
         for (int64_t i = 0; i < n; i++)                                       \
-            sum += logarithm ? (double)g[i] : (double)g[i] * (double)y[i];    \
-        return sum;                                                           \
+            term[i] = logarithm ? (double)g[i] : (double)g[i] * (double)y[i]; \
     }                                                                         \
     static void back_##kind(bool logarithm, void *to, const void *grad,       \
                             const void *out, int64_t n, double sum)           \
@@ -196,25 +195,28 @@ enum { IN_GRAD, GRAD, CAME_OUT };
         const T s = (T)sum;                                                   \
                                                                               \
         for (int64_t i = 0; i < n; i++)                                       \
-            dst[i] = logarithm ? g[i] - exp(y[i]) * s : y[i] * (g[i] - s);    \
+            dst[i] = logarithm ? dtn_log_softmax_back_##kind(g[i], y[i], s)   \
+                               : dtn_softmax_back_##kind(g[i], y[i], s);      \
     }
 
-BACKWARD(f32, float, expf)
-BACKWARD(f64, double, exp)
+BACKWARD(f32, float)
+BACKWARD(f64, double)
 
 static double row_dot(struct dtn_strips *rows, bool logarithm)
 {
     _Alignas(64) char room[2][DTN_BLOCK_BYTES];
-    double sum = 0;
+    double term[DTN_BLOCK], sum = 0;
 
     for (bool on = dtn_strips_block(rows); on;
          on = dtn_strips_next_block(rows)) {
         const void *grad = dtn_strips_load(rows, GRAD, room[0]);
         const void *out = dtn_strips_load(rows, CAME_OUT, room[1]);
 
-        sum += rows->how[GRAD].work == DTENSOR_F64
-                   ? dot_f64(logarithm, grad, out, rows->n)
-                   : dot_f32(logarithm, grad, out, rows->n);
+        if (rows->how[GRAD].work == DTENSOR_F64)
+            terms_f64(logarithm, grad, out, rows->n, term);
+        else
+            terms_f32(logarithm, grad, out, rows->n, term);
+        sum = dtn_total(DTN_TOTAL_SUM, DTENSOR_F64, term, rows->n, sum, 0);
     }
     return sum;
 }

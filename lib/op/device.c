@@ -5,9 +5,12 @@
  */
 #include "op/device.h"
 #include "cuda/compute.h"
+#include "cuda/compute_backward.h"
+#include "cuda/compute_lines.h"
 #include "cuda/compute_rows.h"
 #include "device/memory.h"
 #include "math/matmul.h"
+#include "math/norm_backward.h"
 #include "math/select.h"
 #include "math/softmax.h"
 
@@ -96,8 +99,27 @@ void dtn_op_pointwise(const struct dtn_parts *parts, enum dtn_pointwise op,
 
 static void device_needs(struct dtn_op_device *device, size_t bytes)
 {
-    if (device->bytes < bytes)
-        device->bytes = bytes;
+    if (device->bytes < device->taken + bytes)
+        device->bytes = device->taken + bytes;
+}
+
+/* What the local function has not taken. */
+static void *device_work(const struct dtn_op_device *device)
+{
+    return device->work ? (char *)device->work + device->taken : NULL;
+}
+
+void *dtn_op_room(const struct dtn_parts *parts, size_t bytes)
+{
+    struct dtn_op_device *device = parts->device;
+    void *room;
+
+    if (!device)
+        return parts->work;
+    room = device_work(device);
+    device->taken += (bytes + 63) / 64 * 64;
+    device_needs(device, 0);
+    return room;
 }
 
 /* All of them, or note what they need. */
@@ -117,7 +139,7 @@ void dtn_op_reduce(const struct dtn_parts *parts, enum dtn_reduction_kind kind,
 
     if (!parts->device)
         dtn_reduce_dims(kind, out, in, p);
-    else if (dtn_launch_reduce(kind, out, in, p, parts->device->work,
+    else if (dtn_launch_reduce(kind, out, in, p, device_work(parts->device),
                                &launches))
         device_launch_all(parts->device, &launches);
     else
@@ -134,7 +156,8 @@ void dtn_op_softmax(const struct dtn_parts *parts, bool logarithm,
         dtn_softmax(logarithm, out, in, dim);
         return;
     }
-    dtn_launch_softmax(logarithm, out, in, dim, parts->device->work, &launches);
+    dtn_launch_softmax(logarithm, out, in, dim, device_work(parts->device),
+                       &launches);
     device_launch_all(parts->device, &launches);
 }
 
@@ -146,7 +169,70 @@ void dtn_op_norm(const struct dtn_parts *parts, const struct dtn_norm *norm)
         dtn_norm(norm);
         return;
     }
-    dtn_launch_norm(norm, parts->device->work, &launches);
+    dtn_launch_norm(norm, device_work(parts->device), &launches);
+    device_launch_all(parts->device, &launches);
+}
+
+void dtn_op_cross_entropy(const struct dtn_parts *parts,
+                          const struct dtn_array *loss,
+                          const struct dtn_array *in,
+                          const struct dtn_array *target, int dim)
+{
+    struct dtn_launches launches;
+
+    if (!parts->device) {
+        dtn_cross_entropy(loss, in, target, dim);
+        return;
+    }
+    dtn_launch_cross_entropy(loss, in, target, dim, device_work(parts->device),
+                             &launches);
+    device_launch_all(parts->device, &launches);
+}
+
+void dtn_op_extreme(const struct dtn_parts *parts, bool largest,
+                    const struct dtn_array *value,
+                    const struct dtn_array *index,
+                    const struct dtn_array *in, int dim)
+{
+    struct dtn_launches launches;
+
+    if (!parts->device) {
+        dtn_extreme(largest, value, index, in, dim);
+        return;
+    }
+    dtn_launch_extreme(largest, value, index, in, dim,
+                       device_work(parts->device), &launches);
+    device_launch_all(parts->device, &launches);
+}
+
+void dtn_op_softmax_backward(const struct dtn_parts *parts, bool logarithm,
+                             const struct dtn_array *in_grad,
+                             const struct dtn_array *grad,
+                             const struct dtn_array *out, int dim)
+{
+    struct dtn_launches launches;
+
+    if (!parts->device) {
+        dtn_softmax_backward(logarithm, in_grad, grad, out, dim);
+        return;
+    }
+    dtn_launch_softmax_backward(logarithm, in_grad, grad, out, dim,
+                                device_work(parts->device), &launches);
+    device_launch_all(parts->device, &launches);
+}
+
+void dtn_op_norm_backward(const struct dtn_parts *parts,
+                          const struct dtn_norm_backward *norm)
+{
+    struct dtn_norm_backward here = *norm;
+    struct dtn_launches launches;
+
+    here.sums = parts->work;
+    if (!parts->device) {
+        dtn_norm_backward(&here);
+        return;
+    }
+    dtn_launch_norm_backward(norm, device_work(parts->device), &launches);
     device_launch_all(parts->device, &launches);
 }
 
@@ -205,17 +291,19 @@ int64_t dtn_op_index_wrong(const struct dtn_parts *parts,
     struct dtn_op_device *device = parts->device;
     uint32_t wrong = 0;
     struct dtn_launch launch;
+    void *word;
 
     if (!device)
         return dtn_index_wrong(index, size, value);
+    word = device_work(device);
     device_needs(device, sizeof wrong);
     if (!device->memory || dtn_array_count(index) == 0)
         return -1;
-    device->rc = device->memory->ops->set(device->memory, device->work, 0,
+    device->rc = device->memory->ops->set(device->memory, word, 0,
                                           sizeof wrong);
-    dtn_launch_index_check(index, size, device->work, &launch);
+    dtn_launch_index_check(index, size, word, &launch);
     device_launch(device, true, &launch);
-    if (!device_read(device, &wrong, device->work, sizeof wrong) || !wrong)
+    if (!device_read(device, &wrong, word, sizeof wrong) || !wrong)
         return -1;
     return index_find(device, index, size, value);
 }
@@ -282,4 +370,63 @@ void dtn_op_index_select(const struct dtn_parts *parts,
     for (int d = 0; d < out->ndim; d++)
         at.stride[d] = d == dim && index->ndim > 0 ? index->stride[0] : 0;
     dtn_op_gather(parts, out, in, dim, &at, first);
+}
+
+/* --------------------------------------------------------------- lines --- */
+
+void dtn_op_scatter(const struct dtn_parts *parts, const struct dtn_array *out,
+                    int dim, const struct dtn_array *index,
+                    const struct dtn_array *from, bool adds)
+{
+    struct dtn_launch launch;
+
+    if (!parts->device) {
+        dtn_array_scatter(out, dim, index, from, adds);
+        return;
+    }
+    dtn_launch_scatter(out, dim, index, from, adds, &launch);
+    device_launch(parts->device, true, &launch);
+}
+
+void dtn_op_embedding_backward(const struct dtn_parts *parts,
+                               const struct dtn_array *table,
+                               const struct dtn_array *grad,
+                               const struct dtn_array *index, int64_t first)
+{
+    struct dtn_launch launch;
+
+    if (!parts->device) {
+        dtn_embedding_backward(table, grad, index, first);
+        return;
+    }
+    dtn_launch_embedding_backward(table, grad, index, first, &launch);
+    device_launch(parts->device, true, &launch);
+}
+
+void dtn_op_triangle(const struct dtn_parts *parts, bool lower,
+                     int64_t diagonal, const struct dtn_array *out,
+                     const struct dtn_array *in)
+{
+    struct dtn_launch launch;
+
+    if (!parts->device) {
+        dtn_triangle(lower, diagonal, out, in);
+        return;
+    }
+    dtn_launch_triangle(lower, diagonal, out, in, &launch);
+    device_launch(parts->device, true, &launch);
+}
+
+void dtn_op_cumulate(const struct dtn_parts *parts, bool product,
+                     const struct dtn_array *out, const struct dtn_array *in,
+                     int dim)
+{
+    struct dtn_launch launch;
+
+    if (parts->device)
+        device_launch(parts->device,
+                      dtn_launch_cumulate(product, out, in, dim, &launch),
+                      &launch);
+    else
+        dtn_cumulate(product, out, in, dim);
 }

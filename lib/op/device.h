@@ -20,12 +20,14 @@
 #include <stdint.h>
 
 struct dtn_memory;
+struct dtn_norm_backward;
 
 struct dtn_op_device {
     const struct dtn_memory *memory;  /* its kind; NULL: it is asked          */
     bool lacks;                   /* ASKED: something has no kernel           */
     size_t bytes;                 /* ASKED: of memory to work with            */
     void *work;                   /* as many, on the device                   */
+    size_t taken;                 /* of these by the local function           */
     int rc;                       /* of what was launched: 0, DTN_LAUNCHED or */
                                   /* a code, after which nothing is launched  */
 };
@@ -45,7 +47,14 @@ void dtn_op_pointwise(const struct dtn_parts *parts, enum dtn_pointwise op,
                       const struct dtn_array *const in[],
                       const double args[2]);
 
-/* dtn_reduce_dims(), dtn_softmax(), dtn_norm(). */
+/* `bytes` to work with, where it computes: on the CPU parts->work.  NULL: it is
+ * only asked.
+ */
+void *dtn_op_room(const struct dtn_parts *parts, size_t bytes);
+
+/* dtn_reduce_dims(), dtn_softmax(), dtn_norm(), dtn_cross_entropy(),
+ * dtn_extreme(), and gradients; of dtn_norm_backward() `sums` is set here.
+ */
 void dtn_op_reduce(const struct dtn_parts *parts, enum dtn_reduction_kind kind,
                    const struct dtn_array *out, const struct dtn_array *in,
                    double p);
@@ -53,6 +62,20 @@ void dtn_op_softmax(const struct dtn_parts *parts, bool logarithm,
                     const struct dtn_array *out, const struct dtn_array *in,
                     int dim);
 void dtn_op_norm(const struct dtn_parts *parts, const struct dtn_norm *norm);
+void dtn_op_cross_entropy(const struct dtn_parts *parts,
+                          const struct dtn_array *loss,
+                          const struct dtn_array *in,
+                          const struct dtn_array *target, int dim);
+void dtn_op_extreme(const struct dtn_parts *parts, bool largest,
+                    const struct dtn_array *value,
+                    const struct dtn_array *index,
+                    const struct dtn_array *in, int dim);
+void dtn_op_softmax_backward(const struct dtn_parts *parts, bool logarithm,
+                             const struct dtn_array *in_grad,
+                             const struct dtn_array *grad,
+                             const struct dtn_array *out, int dim);
+void dtn_op_norm_backward(const struct dtn_parts *parts,
+                          const struct dtn_norm_backward *norm);
 
 /* dtn_matmul(); of the workspace of the CPU it takes parts->work. */
 void dtn_op_matmul(const struct dtn_parts *parts, const struct dtn_array *out,
@@ -75,5 +98,22 @@ void dtn_op_index_select(const struct dtn_parts *parts,
                          const struct dtn_array *out,
                          const struct dtn_array *in, int dim,
                          const struct dtn_array *index, int64_t first);
+
+/* dtn_array_scatter(), dtn_embedding_backward(), dtn_triangle(),
+ * dtn_cumulate().
+ */
+void dtn_op_scatter(const struct dtn_parts *parts, const struct dtn_array *out,
+                    int dim, const struct dtn_array *index,
+                    const struct dtn_array *from, bool adds);
+void dtn_op_embedding_backward(const struct dtn_parts *parts,
+                               const struct dtn_array *table,
+                               const struct dtn_array *grad,
+                               const struct dtn_array *index, int64_t first);
+void dtn_op_triangle(const struct dtn_parts *parts, bool lower,
+                     int64_t diagonal, const struct dtn_array *out,
+                     const struct dtn_array *in);
+void dtn_op_cumulate(const struct dtn_parts *parts, bool product,
+                     const struct dtn_array *out, const struct dtn_array *in,
+                     int dim);
 
 #endif

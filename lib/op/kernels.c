@@ -5,6 +5,7 @@
  */
 #include "op/kernels.h"
 #include "op/device.h"
+#include "op/local_backward.h"
 #include "op/local_copy.h"
 #include "op/local_math.h"
 #include "op/local_rows.h"
@@ -28,6 +29,10 @@ static dtn_local_f *const computing[] = {
     dtn_local_select, dtn_local_slice, dtn_local_flip, dtn_local_pad,
     dtn_local_reduce, dtn_local_softmax, dtn_local_norm, dtn_local_product,
     dtn_local_embedding, dtn_local_gather, dtn_local_index_select,
+    dtn_local_extreme, dtn_local_place, dtn_local_softmax_backward,
+    dtn_local_norm_backward, dtn_local_loss, dtn_local_loss_backward,
+    dtn_local_cumulate, dtn_local_embedding_backward, dtn_local_scatter,
+    dtn_local_triangle,
 };
 
 bool dtn_op_has_kernels(const struct dtn_local *local,

@@ -5,13 +5,12 @@
  * all rows, not over those of this rank.
  */
 #include "op/local_backward.h"
+#include "op/device.h"
 #include "base/dtype.h"
 #include "base/error.h"
 #include "layout/layout.h"
 #include "math/norm_backward.h"
 #include "math/pointwise.h"
-#include "math/select.h"
-#include "math/softmax.h"
 #include "dtensor.h"
 
 #include <inttypes.h>
@@ -34,7 +33,7 @@ size_t dtn_work_norm_backward(const struct dtn_local *local,
 
     for (int d = in->ndim - norm_dims(parts); d < in->ndim; d++)
         count *= in->shape[d];
-    return 2 * (size_t)count * sizeof(double);
+    return 4 * (size_t)count * sizeof(double);
 }
 
 /* The inputs are the gradient, the input and the weight; or the gradient, the
@@ -54,11 +53,10 @@ int dtn_local_norm_backward(const struct dtn_local *local,
         .grad = &parts->in[0], .in = &parts->in[1], .weight = weight,
         .mean = all ? &parts->in[2] : NULL, .rstd = all ? &parts->in[3] : NULL,
         .dims = norm_dims(parts), .centred = local->which,
-        .epsilon = parts->args->eps > 0 ? parts->args->eps : EPSILON,
-        .sums = parts->work
+        .epsilon = parts->args->eps > 0 ? parts->args->eps : EPSILON
     };
 
-    dtn_norm_backward(&norm);
+    dtn_op_norm_backward(parts, &norm);
     return 0;
 }
 
@@ -74,26 +72,37 @@ static struct dtn_array column(const struct dtn_array *array, int ndim)
     return dtn_array_packed(array->data, array->dtype, ndim, shape);
 }
 
-static void multiply(const struct dtn_array *out, enum dtn_pointwise how,
+static void multiply(const struct dtn_parts *parts, enum dtn_pointwise how,
                      const struct dtn_array *by, double factor)
 {
+    const struct dtn_array *out = &parts->out[0];
     const double args[] = { factor, 0 };
 
-    dtn_pointwise(how, out, (const struct dtn_array *const[]){ out, by }, args);
+    dtn_op_pointwise(parts, how, out,
+                     (const struct dtn_array *const[]){ out, by }, args);
+}
+
+size_t dtn_work_loss_backward(const struct dtn_local *local,
+                              const struct dtn_parts *parts)
+{
+    return dtensor_dtype_size(parts->out[0].dtype);
 }
 
 /* Subtract 1 at the targets. */
-static void take_one(const struct dtn_array *out,
+static void take_one(const struct dtn_parts *parts,
                      const struct dtn_array *target, int dim)
 {
-    _Alignas(16) unsigned char element[16];
+    const struct dtn_array *out = &parts->out[0];
+    const struct dtn_array one = dtn_array_packed(
+        dtn_op_room(parts, dtensor_dtype_size(out->dtype)), out->dtype, 0,
+        NULL);
     struct dtn_array ones = *target;
 
-    dtn_store(out->dtype, element, 0, -1);
-    ones.data = element;
+    dtn_op_fill(parts, &one, -1);
+    ones.data = one.data;
     ones.dtype = out->dtype;
     memset(ones.stride, 0, sizeof ones.stride);
-    dtn_array_scatter(out, dim, target, &ones, true);
+    dtn_op_scatter(parts, out, dim, target, &ones, true);
 }
 
 /* (softmax - one at the target) g, or -g at the target; over n of a mean. */
@@ -109,17 +118,17 @@ int dtn_local_loss_backward(const struct dtn_local *local,
     const struct dtn_array grad = column(&parts->in[0], in->ndim);
     int64_t wrong;
 
-    if (dtn_index_wrong(&target, in->shape[dim], &wrong) >= 0)
+    if (dtn_op_index_wrong(parts, &target, in->shape[dim], &wrong) >= 0)
         return dtn_fail(err, DTENSOR_EINVAL, "%s: target %" PRId64 " (expected "
                         "0 to %" PRId64 ")", parts->op, wrong,
                         in->shape[dim] - 1);
     if (local->which)
-        dtn_softmax(false, out, in, dim);
+        dtn_op_softmax(parts, false, out, in, dim);
     else
-        dtn_array_fill(out, 0);
-    take_one(out, &target, dim);
-    multiply(out, DTN_MUL, &grad, 0);
+        dtn_op_fill(parts, out, 0);
+    take_one(parts, &target, dim);
+    multiply(parts, DTN_MUL, &grad, 0);
     if (parts->args->reduction == DTENSOR_OP_MEAN && n > 0)
-        multiply(out, DTN_SCALE, NULL, 1 / n);
+        multiply(parts, DTN_SCALE, NULL, 1 / n);
     return 0;
 }

@@ -8,6 +8,6 @@
  * log-softmax.
  */
 dtn_local_f dtn_local_norm_backward, dtn_local_loss_backward;
-dtn_local_work_f dtn_work_norm_backward;
+dtn_local_work_f dtn_work_norm_backward, dtn_work_loss_backward;
 
 #endif

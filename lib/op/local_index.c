@@ -57,9 +57,9 @@ int dtn_local_embedding_backward(const struct dtn_local *local,
     int rc = index_check(parts, 1, parts->spec[0].shape[0], err);
 
     if (rc == 0) {
-        dtn_array_fill(&parts->out[0], 0);
-        dtn_embedding_backward(&parts->out[0], &parts->in[0], &parts->in[1],
-                               0);
+        dtn_op_fill(parts, &parts->out[0], 0);
+        dtn_op_embedding_backward(parts, &parts->out[0], &parts->in[0],
+                                  &parts->in[1], 0);
     }
     return rc;
 }
@@ -97,9 +97,9 @@ int dtn_local_scatter(const struct dtn_local *local,
 
     if (rc != 0)
         return rc;
-    dtn_array_copy(&parts->out[0], &parts->in[0]);
-    dtn_array_scatter(&parts->out[0], dim, &parts->in[1], &parts->in[2],
-                local->which);
+    dtn_op_copy(parts, &parts->out[0], &parts->in[0]);
+    dtn_op_scatter(parts, &parts->out[0], dim, &parts->in[1], &parts->in[2],
+                   local->which);
     return 0;
 }
 
@@ -109,7 +109,7 @@ int dtn_local_triangle(const struct dtn_local *local,
     if (parts->in->ndim < 2)
         return dtn_fail(err, DTENSOR_EINVAL, "%s: the input has %d dimensions "
                         "(expected 2 or more)", parts->op, parts->in->ndim);
-    dtn_triangle(local->which, parts->args->start, &parts->out[0],
-                 &parts->in[0]);
+    dtn_op_triangle(parts, local->which, parts->args->start, &parts->out[0],
+                    &parts->in[0]);
     return 0;
 }

@@ -131,12 +131,12 @@ int dtn_local_extreme(const struct dtn_local *local,
     if (rc != 0 || dtn_array_count(&value) == 0)
         return rc;
     if (parts->nout == 1) {
-        dtn_reduce_dims(local->which ? DTN_REDUCE_MAX : DTN_REDUCE_MIN, &value,
-                        parts->in, 0);
+        dtn_op_reduce(parts, local->which ? DTN_REDUCE_MAX : DTN_REDUCE_MIN,
+                      &value, parts->in, 0);
         return 0;
     }
     index = reduced_view(parts, 1);
-    dtn_extreme(local->which, &value, &index, parts->in, dim);
+    dtn_op_extreme(parts, local->which, &value, &index, parts->in, dim);
     return 0;
 }
 
@@ -148,6 +148,6 @@ int dtn_local_place(const struct dtn_local *local,
     int rc = extreme_check(parts, dim, err);
 
     if (rc == 0 && dtn_array_count(&index) > 0)
-        dtn_extreme(local->which, NULL, &index, parts->in, dim);
+        dtn_op_extreme(parts, local->which, NULL, &index, parts->in, dim);
     return rc;
 }

@@ -47,8 +47,8 @@ int dtn_local_softmax_backward(const struct dtn_local *local,
 
     if (parts->among)
         return dtn_softmax_backward_cut(local->which, parts, 1u << dim, err);
-    dtn_softmax_backward(local->which, &parts->out[0], &parts->in[0],
-                         &parts->in[1], dim);
+    dtn_op_softmax_backward(parts, local->which, &parts->out[0], &parts->in[0],
+                            &parts->in[1], dim);
     return 0;
 }
 
@@ -89,8 +89,8 @@ size_t dtn_work_norm(const struct dtn_local *local,
 int dtn_local_cumulate(const struct dtn_local *local,
                        const struct dtn_parts *parts, struct dtensor_error *err)
 {
-    dtn_cumulate(local->which, &parts->out[0], &parts->in[0],
-                 dtn_local_dim(parts, 0, parts->in->ndim));
+    dtn_op_cumulate(parts, local->which, &parts->out[0], &parts->in[0],
+                    dtn_local_dim(parts, 0, parts->in->ndim));
     return 0;
 }
 
@@ -143,12 +143,12 @@ static void loss_reduce(const struct dtn_parts *parts,
     out = dtn_array_packed(parts->out[0].data, parts->out[0].dtype,
                            losses->ndim, one);
     if (how != DTENSOR_OP_NONE)
-        dtn_reduce_dims(how == DTENSOR_OP_SUM ? DTN_REDUCE_SUM
-                                              : DTN_REDUCE_MEAN, &out, losses,
-                        0);
+        dtn_op_reduce(parts, how == DTENSOR_OP_SUM ? DTN_REDUCE_SUM
+                                                   : DTN_REDUCE_MEAN, &out,
+                      losses, 0);
     if (parts->nout > 1)
-        dtn_array_fill(&parts->out[1], how == DTENSOR_OP_NONE ? 0
-                       : (double)dtn_array_count(losses));
+        dtn_op_fill(parts, &parts->out[1], how == DTENSOR_OP_NONE ? 0
+                    : (double)dtn_array_count(losses));
 }
 
 /* The first class of this rank's part of the scores. */
@@ -168,23 +168,25 @@ int dtn_local_loss(const struct dtn_local *local, const struct dtn_parts *parts,
     const int64_t classes = parts->want[0].shape[dim];
     const size_t cut = dtn_work_cut(parts, 1u << dim);
     const struct dtn_array target = column(&parts->in[1], parts->in[1].data);
+    char *room = each ? parts->out[0].data
+                      : dtn_op_room(parts, cut + losses_bytes(parts));
     const struct dtn_array losses = losses_of(
-        parts, each ? parts->out[0].data : (char *)parts->work + cut);
+        parts, each || cut == 0 ? room : room + cut);
     int64_t wrong;
     int rc = 0;
 
-    if (dtn_index_wrong(&target, classes, &wrong) >= 0)
+    if (dtn_op_index_wrong(parts, &target, classes, &wrong) >= 0)
         return dtn_fail(err, DTENSOR_EINVAL, "%s: target %" PRId64 " (expected "
                         "0 to %" PRId64 ")", parts->op, wrong, classes - 1);
     if (parts->among) {
         rc = dtn_cross_entropy_cut(&losses, &target, classes_first(parts),
                                    parts, err);
     } else if (local->which) {
-        dtn_cross_entropy(&losses, &parts->in[0], &target, dim);
+        dtn_op_cross_entropy(parts, &losses, &parts->in[0], &target, dim);
     } else {
-        dtn_array_gather(&losses, &parts->in[0], dim, &target, 0);
-        dtn_pointwise(DTN_NEG, &losses,
-                      (const struct dtn_array *const[]){ &losses }, NULL);
+        dtn_op_gather(parts, &losses, &parts->in[0], dim, &target, 0);
+        dtn_op_pointwise(parts, DTN_NEG, &losses,
+                         (const struct dtn_array *const[]){ &losses }, NULL);
     }
     if (rc == 0)
         loss_reduce(parts, &losses);
