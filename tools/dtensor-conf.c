@@ -159,6 +159,7 @@ static const char template[] =
     ";port            = 17800     ; of the first rank of each host\n"
     ";connect_timeout = 60s\n"
     ";op_timeout      = 10min\n"
+    ";stall_after     = 5s        ; DTN_LOG=warn: who waits for whom\n"
     ";heartbeat       = 100ms\n"
     ";dead_after      = 10s\n"
     ";register_limit  = 64G       ; of dtensor_register() in each rank\n"

@@ -6,6 +6,7 @@
 #include "dtensor.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct dtn_log;
@@ -164,6 +165,31 @@ int dtn_boot_first_failure(const struct dtn_boot *boot);
  */
 void dtn_boot_report_failure(struct dtn_boot *boot, int culprit, int code,
                              const struct dtn_mismatch *mismatch);
+
+/* What a rank does, by its own account. */
+struct dtn_rank_doing {
+    int rank;                     /* which                                    */
+    bool waits;                   /* it waits for others, in its last call    */
+    int64_t asked_ns;             /* time of the last question; 0: none       */
+    int64_t heard_ns;             /* time of the last answer; 0: none         */
+    struct dtn_call_record call;  /* its last call, without text; fingerprint */
+                                  /* 0: it has made none                      */
+};
+
+/* This function says what this rank does.  waits: the program's thread calls
+ * it, in a wait; else the beating thread, while the program may make calls.  To
+ * be set before dtn_boot_watch_start().
+ */
+typedef void dtn_boot_tell_f(void *arg, bool waits,
+                             struct dtn_call_record *call);
+void dtn_boot_tell_by(struct dtn_boot *boot, dtn_boot_tell_f *tell, void *arg);
+
+/* Ask a rank what it does, unless somebody has just asked.  Best effort, never
+ * blocks.  doing: its answer, if one came since that time.
+ */
+void dtn_boot_ask(struct dtn_boot *boot, int rank);
+bool dtn_boot_doing(struct dtn_boot *boot, int rank, int64_t since_ns,
+                    struct dtn_rank_doing *doing);
 
 /* Send over the tree what a rank called, unless this was sent before.  Best
  * effort, never blocks.

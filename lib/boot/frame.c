@@ -153,6 +153,8 @@ static size_t frame_limit(const struct dtn_frame_stream *s,
         [DTN_FRAME_EXPIRED] = 0,
         [DTN_FRAME_FAILURE] = DTN_FRAME_FAILURE_BYTES,
         [DTN_FRAME_CALL] = DTN_FRAME_CALL_BYTES + DTN_RECORD_TEXT - 1,
+        [DTN_FRAME_DOING] = DTN_FRAME_DOING_BYTES,
+        [DTN_FRAME_DOES] = DTN_FRAME_DOES_BYTES,
         [DTN_FRAME_KNOCK] =
             DTN_FRAME_KNOCK_BYTES + DTN_HOST_MAX + DTN_FRAME_JOB_MAX - 1,
         [DTN_FRAME_PROOF] = DTN_FRAME_EARLY,

@@ -13,12 +13,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DTN_FRAME_VERSION 3
+#define DTN_FRAME_VERSION 4
 #define DTN_FRAME_HEAD_BYTES 20
 #define DTN_FRAME_HELLO_BYTES 24  /* before the host name, a NUL and the job  */
 #define DTN_FRAME_JOB_MAX 80      /* bytes of a job's name, with NUL          */
 #define DTN_FRAME_FAILURE_BYTES 36 /* who, whose fault, why; and a mismatch   */
 #define DTN_FRAME_CALL_BYTES 44   /* who, what it called, before its text     */
+#define DTN_FRAME_DOING_BYTES 4   /* who is asked                             */
+#define DTN_FRAME_DOES_BYTES (DTN_FRAME_CALL_BYTES + 4) /* its call; it waits */
 #define DTN_FRAME_IDENTITY_MAX (1u << 20)
 #define DTN_FRAME_KNOCK_BYTES 60  /* before the host name, a NUL and the job  */
 #define DTN_FRAME_REFUSED_BYTES DTN_SEAL_BYTES /* so that it is as long as a  */
@@ -40,6 +42,8 @@ enum dtn_frame_type {
     DTN_FRAME_PROOF,              /* up: that this rank belongs to the job    */
     DTN_FRAME_REFUSED,            /* down: enum dtn_refusal; never sealed     */
     DTN_FRAME_BEAT,               /* both, afterwards: the leader runs        */
+    DTN_FRAME_DOING,              /* both, afterwards: what does a rank do?   */
+    DTN_FRAME_DOES,               /* both, afterwards: what it does           */
     DTN_FRAME_NTYPES
 };
 #define DTN_FRAME_BIT(type) (1u << (type))

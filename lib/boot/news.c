@@ -8,6 +8,7 @@
 #include "base/wait.h"
 #include "boot/boot.h"
 #include "boot/frame.h"
+#include "boot/record.h"
 #include "boot/state.h"
 #include "cluster/cluster.h"
 #include "dtensor.h"
@@ -42,11 +43,9 @@ void dtn_news_send(struct dtn_boot_link *link, enum dtn_frame_type type,
     dtn_frame_flush(&link->io);
 }
 
-/* Forward a frame to all neighbours but the one that sent it. */
-static void news_spread(struct dtn_boot *boot,
-                         const struct dtn_boot_link *from,
-                         enum dtn_frame_type type, const unsigned char *body,
-                         uint32_t size)
+void dtn_news_spread(struct dtn_boot *boot, const struct dtn_boot_link *from,
+                     enum dtn_frame_type type, const unsigned char *body,
+                     uint32_t size)
 {
     if (&boot->up.link != from)
         dtn_news_send(&boot->up.link, type, body, size);
@@ -68,7 +67,7 @@ static void news_tell(struct dtn_boot *boot, const struct dtn_boot_link *from,
     dtn_frame_put32(body + 16, (uint32_t)failure->mismatch.witness);
     dtn_frame_put64(body + 20, failure->mismatch.called);
     dtn_frame_put64(body + 28, failure->mismatch.expected);
-    news_spread(boot, from, DTN_FRAME_FAILURE, body, sizeof body);
+    dtn_news_spread(boot, from, DTN_FRAME_FAILURE, body, sizeof body);
 }
 
 /* Keep the first news of a rank, and forward it. */
@@ -162,17 +161,10 @@ void dtn_news_call(struct dtn_boot *boot, const struct dtn_boot_link *from,
         snprintf(report->text, sizeof report->text, "%s", record->text);
     report->record.text = record->text ? report->text : NULL;
     length = strlen(report->text);
-    dtn_frame_put32(body, (uint32_t)rank);
-    dtn_frame_put32(body + 4, record->kind);
-    dtn_frame_put64(body + 8, record->fingerprint);
-    dtn_frame_put64(body + 16, record->group);
-    dtn_frame_put32(body + 24, record->number);
-    dtn_frame_put32(body + 28, record->n);
-    dtn_frame_put32(body + 32, (uint32_t)record->other);
-    dtn_frame_put64(body + 36, record->count);
+    dtn_boot_record_pack(body, rank, record);
     memcpy(body + DTN_FRAME_CALL_BYTES, report->text, length);
-    news_spread(boot, from, DTN_FRAME_CALL, body,
-                 (uint32_t)(DTN_FRAME_CALL_BYTES + length));
+    dtn_news_spread(boot, from, DTN_FRAME_CALL, body,
+                    (uint32_t)(DTN_FRAME_CALL_BYTES + length));
 }
 
 void dtn_boot_report_call(struct dtn_boot *boot, int rank,

@@ -16,6 +16,11 @@ struct dtn_boot_link;
 void dtn_news_send(struct dtn_boot_link *link, enum dtn_frame_type type,
                    const unsigned char *body, uint32_t size);
 
+/* The same to all neighbours but `from`, which sent it; NULL: to all. */
+void dtn_news_spread(struct dtn_boot *boot, const struct dtn_boot_link *from,
+                     enum dtn_frame_type type, const unsigned char *body,
+                     uint32_t size);
+
 /* Keep the first news of a rank, or another call of it, and forward it to all
  * neighbours but `from`, which sent it; NULL: this rank found it.
  */

@@ -4,6 +4,7 @@
 
 #include "base/seal.h"
 #include "boot/auth.h"
+#include "boot/boot.h"
 #include "boot/frame.h"
 #include "boot/pulse.h"
 #include "transport/transport.h"
@@ -17,7 +18,6 @@
 
 struct dtn_heart;
 struct dtn_host;
-struct dtn_peer_failure;
 struct dtn_log;
 struct dtn_peer_call_report;
 struct dtn_frame;
@@ -164,6 +164,13 @@ struct dtn_boot {
     bool bridges;                 /* it has links to other hosts              */
     int64_t beat_ns;              /* when the next beats over them are due    */
     int64_t watch_ns;             /* when the next look is due                */
+    struct {                      /* who does what                            */
+        dtn_boot_tell_f *tell;    /* says what this rank does; NULL: nobody   */
+        void *arg;                /* of tell()                                */
+        bool asked;               /* this rank has not answered yet           */
+        int64_t waited_ns;        /* last look of the program in a wait       */
+        struct dtn_rank_doing last[8];   /* answers of other ranks            */
+    } doing;                      /* see doing.c                              */
     struct dtn_peer_failure *peer_failures; /* [world]                        */
     uint32_t npeer_failures;      /* ranks known to be gone                   */
     struct dtn_peer_call_report *reports; /* ring of the last ones received   */

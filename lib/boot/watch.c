@@ -21,9 +21,11 @@
  */
 #include "base/wait.h"
 #include "boot/boot.h"
+#include "boot/doing.h"
 #include "boot/frame.h"
 #include "boot/news.h"
 #include "boot/pulse.h"
+#include "boot/record.h"
 #include "boot/state.h"
 #include "boot/tree.h"
 #include "boot/watch.h"
@@ -50,7 +52,8 @@ void dtn_boot_watch_start(struct dtn_boot *boot)
 {
     const unsigned accepts =
         DTN_FRAME_BIT(DTN_FRAME_FAILURE) | DTN_FRAME_BIT(DTN_FRAME_CALL)
-        | DTN_FRAME_BIT(DTN_FRAME_BEAT);
+        | DTN_FRAME_BIT(DTN_FRAME_BEAT) | DTN_FRAME_BIT(DTN_FRAME_DOING)
+        | DTN_FRAME_BIT(DTN_FRAME_DOES);
 
     dtn_boot_hold(boot);
     boot->up.link.io.accepts = accepts;
@@ -69,10 +72,10 @@ static void watch_said(struct dtn_boot *boot, const struct dtn_boot_link *link,
                        const struct dtn_frame *frame)
 {
     const unsigned char *body = frame->body;
-    const uint32_t world = (uint32_t)boot->cluster->world_size;
     char text[DTN_RECORD_TEXT] = "";
     struct dtn_call_record record;
-    uint32_t rank, length;
+    uint32_t length;
+    int rank;
 
     if (frame->size < DTN_FRAME_CALL_BYTES
         || frame->size - DTN_FRAME_CALL_BYTES >= sizeof text)
@@ -82,19 +85,11 @@ static void watch_said(struct dtn_boot *boot, const struct dtn_boot_link *link,
     for (uint32_t i = 0; i < length; i++)
         if (text[i] < ' ' || text[i] > '~')
             text[i] = '?';
-    rank = dtn_frame_get32(body);
-    record = (struct dtn_call_record){
-        .kind = (enum dtn_call_kind)dtn_frame_get32(body + 4),
-        .fingerprint = dtn_frame_get64(body + 8),
-        .group = dtn_frame_get64(body + 16),
-        .number = dtn_frame_get32(body + 24),
-        .n = dtn_frame_get32(body + 28),
-        .other = (int32_t)dtn_frame_get32(body + 32),
-        .count = dtn_frame_get64(body + 36),
-        .text = length > 0 ? text : NULL
-    };
-    if (rank < world && (unsigned)record.kind < DTN_NRECORDS)
-        dtn_news_call(boot, link, (int)rank, &record);
+    if (!dtn_boot_record_unpack(body, boot->cluster->world_size, &rank,
+                                &record))
+        return;
+    record.text = length > 0 ? text : NULL;
+    dtn_news_call(boot, link, rank, &record);
 }
 
 static void watch_gone(struct dtn_boot *boot, const struct dtn_boot_link *link,
@@ -141,6 +136,10 @@ static void watch_link(struct dtn_boot *boot, struct dtn_boot_link *link)
                 watch_said(boot, link, &frame);
             else if (frame.type == DTN_FRAME_FAILURE)
                 watch_gone(boot, link, &frame);
+            else if (frame.type == DTN_FRAME_DOING)
+                dtn_doing_asked(boot, link, &frame);
+            else if (frame.type == DTN_FRAME_DOES)
+                dtn_doing_heard(boot, link, &frame);
             continue;
         }
         dtn_frame_close(&link->io);
@@ -242,7 +241,9 @@ void dtn_boot_watch(struct dtn_boot *boot)
         return;
     boot->watch_ns = now + EVERY_NS;
     dtn_boot_hold(boot);
+    boot->doing.waited_ns = now;
     watch_all(boot, now);
+    dtn_doing_answer(boot, true);
     dtn_boot_release(boot);
 }
 
@@ -250,10 +251,10 @@ void dtn_boot_tend(struct dtn_boot *boot)
 {
     if (pthread_mutex_trylock(&boot->lock) != 0)
         return;
-    if (boot->watching && boot->bridges)
+    if (boot->watching) {
         watch_all(boot, dtn_now_ns());
-    else if (boot->watching)
-        watch_look(boot, dtn_now_ns());
+        dtn_doing_answer(boot, false);
+    }
     dtn_boot_release(boot);
 }
 

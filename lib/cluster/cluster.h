@@ -86,6 +86,7 @@ struct dtn_transport_conf {
     enum dtn_flush gpu_flush;     /* default auto                             */
     int64_t connect_timeout_ns;   /* default 60s                              */
     int64_t op_timeout_ns;        /* of one collective; default 10min         */
+    int64_t stall_after_ns;       /* a longer wait is logged; default 5s      */
     int64_t heartbeat_ns;         /* default 100ms                            */
     int64_t dead_after_ns;        /* default 10s                              */
     uint64_t register_limit_bytes;    /* default 64G                          */

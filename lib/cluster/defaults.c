@@ -24,6 +24,7 @@ void dtn_transport_defaults(struct dtn_transport_conf *conf)
         .timeout = -1,
         .connect_timeout_ns = 60 * INT64_C(1000000000),
         .op_timeout_ns = 10 * 60 * INT64_C(1000000000),
+        .stall_after_ns = 5 * INT64_C(1000000000),
         .heartbeat_ns = INT64_C(100000000),
         .dead_after_ns = 10 * INT64_C(1000000000),
         .register_limit_bytes = UINT64_C(64) << 30,

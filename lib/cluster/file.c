@@ -96,6 +96,21 @@ static void transport_heartbeat(struct dtn_file_check *check,
                 dtn_exact_time(2 * conf->heartbeat_ns, least, sizeof least));
 }
 
+/* A stall is reported before its deadline, or never. */
+static void transport_stall(struct dtn_file_check *check)
+{
+    const struct dtn_transport_conf *conf = &check->cluster->transport;
+    const struct dtn_entry *entry = check_entry(check, DTN_KIND_TRANSPORT,
+                                                "stall_after");
+    char stall[32], op[32];
+
+    if (entry && conf->stall_after_ns >= conf->op_timeout_ns)
+        dtn_finding(check->findings, entry->line, "stall_after: %s acts on "
+                    "nothing with an op_timeout of %s; expected less",
+                    dtn_exact_time(conf->stall_after_ns, stall, sizeof stall),
+                    dtn_exact_time(conf->op_timeout_ns, op, sizeof op));
+}
+
 /* Warn of retry_count 7: soft-RoCE then never reports that a peer is gone. */
 static void transport_retry(struct dtn_file_check *check)
 {
@@ -115,6 +130,7 @@ static int check_transport(struct dtn_file_check *check)
     section = dtn_section_next(check->doc, DTN_KIND_TRANSPORT, NULL);
     if (section && dtn_file_check_scalars(check, section, conf)) {
         transport_heartbeat(check, section);
+        transport_stall(check);
         transport_retry(check);
     }
     return 0;

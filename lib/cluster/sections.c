@@ -147,6 +147,7 @@ static const struct dtn_key transport_keys[] = {
     { "gpu_flush", WORD(S, gpu_flush, flush_words) },
     { "connect_timeout", TIME(S, connect_timeout_ns, MS, WEEK) },
     { "op_timeout", TIME(S, op_timeout_ns, MS, WEEK) },
+    { "stall_after", TIME(S, stall_after_ns, MS, WEEK) },
     { "heartbeat", TIME(S, heartbeat_ns, 10 * MS, WEEK) },
     { "dead_after", TIME(S, dead_after_ns, 20 * MS, WEEK) },
     { "register_limit", SIZE(S, register_limit_bytes, 0, 64 * TIB) },

@@ -16,6 +16,7 @@
 #include "job/ctx.h"
 #include "job/eager.h"
 #include "job/poison.h"
+#include "job/stall.h"
 #include "job/wire.h"
 #include "transport/transport.h"
 #include "dtensor.h"
@@ -148,19 +149,23 @@ static int await_blame(struct dtensor_ctx *ctx, int peer, int health,
 
 /* Does the tree know that the peer died or gave up, and the transport does not?
  * A queue pair to a dead process reports nothing until its retries are used up.
- * Last messages of a rank that died may be on their way, unless they are in
- * memory that this rank maps.
+ * Last messages of a rank that died may be on their way, or not read yet by
+ * this rank, which has computed; unless they are in memory that this rank maps.
  */
-static bool await_lost(const struct dtensor_ctx *ctx, int peer)
+static bool await_lost(const struct dtensor_ctx *ctx, int peer,
+                       const struct dtn_wait *wait)
 {
     const struct dtn_peer_failure *failure = dtn_boot_peer_failure(ctx->boot,
                                                                    peer);
+    int64_t since_ns = failure->heard_ns;
 
     if (failure->order == 0 || failure->code == 0)
         return false;
+    if (wait && wait->start_ns > since_ns)
+        since_ns = wait->start_ns;
     return failure->loss > DTN_LOSS_DIED
         || (failure->loss == DTN_LOSS_DIED && ctx->peers[peer].tp->ops->map)
-        || dtn_now_ns() - failure->heard_ns > DTN_FAILURE_NOTICE_NS;
+        || dtn_now_ns() - since_ns > DTN_FAILURE_NOTICE_NS;
 }
 
 /* A peer may send its last signal and leave: if `listening`, that signal counts
@@ -179,12 +184,15 @@ int dtn_peer_check(struct dtensor_ctx *ctx, int peer, bool listening,
         return 0;
     if (ctx->describer && dtn_mismatch_known(ctx, &mismatch))
         return dtn_poison_mismatch(ctx, &mismatch);
-    if (health == 0 && await_lost(ctx, peer))
+    if (health == 0 && await_lost(ctx, peer, wait))
         health = DTENSOR_EPEER;
-    if (health == 0)
-        return wait && dtn_now_ns() - wait->start_ns > DTN_STALL_NS
-             ? dtn_mismatch_stalled(ctx) : 0;
-    return await_blame(ctx, peer, health, culprit, code);
+    if (health != 0)
+        return await_blame(ctx, peer, health, culprit, code);
+    if (!wait)
+        return 0;
+    dtn_stall_check(ctx, peer, wait->start_ns);
+    return dtn_now_ns() - wait->start_ns > DTN_STALL_NS
+         ? dtn_mismatch_stalled(ctx) : 0;
 }
 
 int dtn_peer_failure_report(struct dtensor_ctx *ctx, int peer)
@@ -195,7 +203,7 @@ int dtn_peer_failure_report(struct dtensor_ctx *ctx, int peer)
 static int await_turn(struct dtensor_ctx *ctx, int peer, bool listening,
                       struct dtn_wait *wait)
 {
-    char name[320], time[32];
+    char name[320], time[32], does[400];
 
     for (int t = 0; t < ctx->ntransports; t++)
         ctx->transports[t]->ops->progress(ctx->transports[t]);
@@ -210,10 +218,11 @@ static int await_turn(struct dtensor_ctx *ctx, int peer, bool listening,
     return dtn_poison(
         ctx, DTENSOR_ETIME, peer,
         "waited %s for %s, which is "
-        "alive (is it in another call, or stopped? see "
+        "alive%s (is it in another call, or stopped? see "
         "[transport] op_timeout)",
         dtn_format_time(dtn_now_ns() - wait->start_ns, time, sizeof time),
-        dtn_world_rank_name(&ctx->world, peer, name, sizeof name));
+        dtn_world_rank_name(&ctx->world, peer, name, sizeof name),
+        dtn_stall_words(ctx, peer, wait->start_ns, does, sizeof does));
 }
 
 int dtn_await_progress(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait)

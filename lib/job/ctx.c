@@ -18,6 +18,7 @@
 #include "cluster/world.h"
 #include "device/memory.h"
 #include "job/await.h"
+#include "job/stall.h"
 #include "job/wire.h"
 #include "transport/arena.h"
 #include "transport/arena_size.h"
@@ -285,6 +286,7 @@ int dtn_ctx_open(const char *path, struct dtensor_ctx **ctxp,
     }
     ctx_mark(ctx);
     dtn_ctx_look_out(ctx);
+    dtn_stall_open(ctx);
     dtn_boot_watch_start(ctx->boot);
     dtn_log(&ctx->log, DTN_LOG_INFO, "init: rank %d of %d on %s, by %s",
             ctx->world.rank, ctx->world.size, ctx->world.host_name,

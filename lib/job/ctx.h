@@ -13,6 +13,7 @@
 #include "dtensor.h"
 
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -104,7 +105,13 @@ struct dtensor_ctx {
     int64_t failed_ns;            /* when, by dtn_now_ns()                    */
     unsigned char *mine;          /* a page: 1; 0 after fork(); or NULL       */
     struct dtn_mismatch mismatch; /* if the failure is one                    */
-    uint64_t calls;               /* collective calls made, for messages      */
+    _Atomic uint64_t calls;       /* collective calls made, for messages      */
+    struct dtn_stall {            /* of the wait that lasts long: stall.c     */
+        int peer;                 /* for which                                */
+        int64_t since_ns;         /* when it began; 0: there was none         */
+        int64_t asked_ns;         /* when the peer was asked what it does     */
+        uint64_t logged;          /* the call, if it was logged; 0: none      */
+    } stall;                      /* logged once for each call                */
     uint64_t copied_bytes;       /* dtensor_copied_bytes() without transports */
     char plan_text[160];          /* dtensor_last_plan()                      */
     const char *plan_from;        /* what it is a copy of; NULL: unknown      */

@@ -147,7 +147,7 @@ static const struct malformed rows[] = {
       "F:11: error: unknown key \"eager_limit\" in [transport]; expected one of "
       "intra_node, inter_node, port, mtu, traffic_class, service_level, pkey, "
       "qp_per_peer, retry_count, rnr_retry, timeout, gpu_flush, connect_timeout, "
-      "op_timeout, heartbeat, dead_after, register_limit, arena" },
+      "op_timeout, stall_after, heartbeat, dead_after, register_limit, arena" },
     { "a time without unit", "=14 dead_after = 10",
       "F:14: error: dead_after: \"10\" " NOT_TIME },
     { "a time out of range", "=13 heartbeat = 1us",
@@ -160,6 +160,10 @@ static const struct malformed rows[] = {
     { "dead after less than two heartbeats", "=13 heartbeat = 6s",
       "F:14: error: dead_after: 10s with a heartbeat of 6s; expected 12s or "
       "more" },
+    { "a stall that would be reported after its deadline",
+      "=13 op_timeout = 5s\n=14 stall_after = 5s",
+      "F:14: error: stall_after: 5s acts on nothing with an op_timeout of 5s; "
+      "expected less" },
     { "the port of the first rank of a host may be the last there is",
       "=11 port = 65535", "" },
     { "but not the one after it", "=11 port = 65536",

@@ -87,6 +87,8 @@ static const struct row rows[] = {
       "did not join within 100.0 ms", NULL },
     { "transport", "op_timeout", "100ms", look_called,
       "ms for rank 1 on localhost, which is alive", NULL },
+    { "transport", "stall_after", "100ms", look_called, "stall: allreduce of 3 "
+      "f32 sum, no. 1 over 2 ranks, has waited", "transport.heartbeat = 10ms" },
     { "transport", "heartbeat", "3s", look_job, "a heartbeat every 3.0 s",
       NULL },
     { "transport", "dead_after", "20s", look_job, "lost after 20.0 s without",

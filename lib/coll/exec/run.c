@@ -21,6 +21,7 @@
 #include "dtensor.h"
 
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -290,16 +291,20 @@ static int run_steps(struct dtn_exec_run *run)
     return dtn_run_settle(run, !run->polls);
 }
 
-/* Record this call, in case other ranks make a different one. */
+/* Record this call, in case other ranks make a different one; then count it:
+ * the beating thread reads the last record.
+ */
 static void run_note(const struct dtn_exec_run *run)
 {
     struct dtensor_ctx *ctx = run->ctx;
-    struct dtn_call_record *said =
-        &ctx->recent_calls[++ctx->calls % DTN_RECORD_MAX];
+    const uint64_t call = atomic_load_explicit(&ctx->calls,
+                                               memory_order_relaxed) + 1;
+    struct dtn_call_record *said = &ctx->recent_calls[call % DTN_RECORD_MAX];
 
     *said = run->exec->record;
     said->fingerprint = run->fingerprint;
     said->number = run->exec->group.calls ? *run->exec->group.calls : 0;
+    atomic_store_explicit(&ctx->calls, call, memory_order_release);
     if (run->exec->messages)
         dtn_exec_count_messages(run->exec);
 }

@@ -1,0 +1,174 @@
+/* stall.c - a wait that lasts long is reported before its deadline
+ *
+ * Rank 0 waits in call 812 for rank 3, whose program has made 811 calls and
+ * now reads a file.  Nothing has failed, and op_timeout is minutes away.  After
+ * stall_after, 5 s by default, rank 0 asks rank 3 over the tree what it does,
+ * and logs one line with the calls of both.
+ *
+ * The thread of the heartbeats answers for a program that computes.  It reads
+ * the last record, which the program has written before it counted the call;
+ * the next 15 calls do not write there.
+ */
+#include "job/stall.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "base/wait.h"
+#include "boot/boot.h"
+#include "cluster/cluster.h"
+#include "cluster/world.h"
+#include "job/ctx.h"
+#include "dtensor.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ANSWER_NS INT64_C(1000000000)     /* how long an answer may take      */
+
+/* The call that this rank is in, or its last one. */
+static void stall_last(const struct dtensor_ctx *ctx,
+                       struct dtn_call_record *call)
+{
+    const struct dtn_call_record *last = ctx->connecting_call;
+    struct dtn_call_record found;
+
+    if (!last && ctx->calls == 0)
+        return;
+    if (!last)
+        last = &ctx->recent_calls[ctx->calls % DTN_RECORD_MAX];
+    *call = *last;
+    if (ctx->describer
+        && ctx->describer->recall(ctx, last->fingerprint, &found))
+        *call = found;
+}
+
+/* The same by the beating thread, while the program may make calls. */
+static void stall_peek(const struct dtensor_ctx *ctx,
+                       struct dtn_call_record *call)
+{
+    uint64_t calls;
+
+    do {
+        calls = atomic_load_explicit(&ctx->calls, memory_order_acquire);
+        if (calls > 0)
+            memcpy(call, &ctx->recent_calls[calls % DTN_RECORD_MAX],
+                   offsetof(struct dtn_call_record, text));
+    } while (ctx->calls - calls > DTN_RECORD_MAX - 2);
+}
+
+static void stall_tell(void *arg, bool waits, struct dtn_call_record *call)
+{
+    if (waits)
+        stall_last(arg, call);
+    else
+        stall_peek(arg, call);
+}
+
+void dtn_stall_open(struct dtensor_ctx *ctx)
+{
+    dtn_boot_tell_by(ctx->boot, stall_tell, ctx);
+}
+
+/* "barrier, no. 7 over 4 ranks" */
+static char *stall_call(const struct dtensor_ctx *ctx,
+                        const struct dtn_call_record *call, char *buf,
+                        size_t size)
+{
+    struct dtn_call_record own;
+    char what[DTN_RECORD_TEXT], number[48] = "";
+
+    if (!call->text && ctx->describer->recall(ctx, call->fingerprint, &own))
+        call = &own;
+    if (call->number > 0)
+        snprintf(number, sizeof number, ", no. %u over %u ranks",
+                 (unsigned)call->number, (unsigned)call->n);
+    snprintf(buf, size, "%s%s",
+             ctx->describer->describe(call, what, sizeof what), number);
+    return buf;
+}
+
+static void stall_peer(const struct dtensor_ctx *ctx,
+                       const struct dtn_rank_doing *doing, char *buf,
+                       size_t size)
+{
+    struct dtn_call_record mine = { .kind = DTN_RECORD_NOTHING };
+    char call[DTN_RECORD_TEXT + 48];
+    bool same;
+
+    stall_last(ctx, &mine);
+    same = doing->call.fingerprint == mine.fingerprint;
+    if (doing->waits && same)
+        snprintf(buf, size, "waits in the same call");
+    else if (doing->waits)
+        snprintf(buf, size, "waits in %s",
+                 stall_call(ctx, &doing->call, call, sizeof call));
+    else if (same)
+        snprintf(buf, size, "waits for nobody; its last call is the same");
+    else if (doing->call.fingerprint == 0)
+        snprintf(buf, size, "is in no call and has made none");
+    else
+        snprintf(buf, size, "is in no call; its last is %s",
+                 stall_call(ctx, &doing->call, call, sizeof call));
+}
+
+char *dtn_stall_words(const struct dtensor_ctx *ctx, int peer, int64_t since_ns,
+                      char *buf, size_t size)
+{
+    struct dtn_rank_doing doing;
+
+    *buf = '\0';
+    if (!ctx->describer || size < 8
+        || !dtn_boot_doing(ctx->boot, peer, since_ns, &doing))
+        return buf;
+    memcpy(buf, " and ", 6);
+    stall_peer(ctx, &doing, buf + 5, size - 5);
+    return buf;
+}
+
+/* One line; of a peer that waits itself, and so is not the cause, only for
+ * DTN_LOG=info.
+ */
+static void stall_log(struct dtensor_ctx *ctx, int peer, int64_t waited_ns,
+                      const struct dtn_rank_doing *doing)
+{
+    struct dtn_call_record mine = { .kind = DTN_RECORD_NOTHING };
+    char call[DTN_RECORD_TEXT + 48], name[320], time[32];
+    char does[DTN_RECORD_TEXT + 100] = "does not say what it does";
+
+    stall_last(ctx, &mine);
+    if (doing)
+        stall_peer(ctx, doing, does, sizeof does);
+    dtn_log(&ctx->log, doing && doing->waits
+            && doing->call.fingerprint == mine.fingerprint ? DTN_LOG_INFO
+                                                           : DTN_LOG_WARN,
+            "stall: %s, has waited %s for %s, which %s",
+            stall_call(ctx, &mine, call, sizeof call),
+            dtn_format_time(waited_ns, time, sizeof time),
+            dtn_world_rank_name(&ctx->world, peer, name, sizeof name), does);
+}
+
+void dtn_stall_check(struct dtensor_ctx *ctx, int peer, int64_t since_ns)
+{
+    const uint64_t call = 2 * ctx->calls + (ctx->connecting_call != NULL) + 1;
+    const int64_t now = dtn_now_ns();
+    struct dtn_stall *stall = &ctx->stall;
+    struct dtn_rank_doing doing;
+    bool known;
+
+    if (!ctx->describer || stall->logged == call
+        || now - since_ns < ctx->world.cluster->transport.stall_after_ns)
+        return;
+    if (stall->peer != peer || stall->since_ns != since_ns) {
+        *stall = (struct dtn_stall){ .peer = peer, .since_ns = since_ns,
+                                     .asked_ns = now };
+        dtn_boot_ask(ctx->boot, peer);
+    }
+    known = dtn_boot_doing(ctx->boot, peer, stall->asked_ns - ANSWER_NS,
+                           &doing);
+    if (!known && now - stall->asked_ns < ANSWER_NS)
+        return;
+    stall->logged = call;
+    stall_log(ctx, peer, now - since_ns, known ? &doing : NULL);
+}
