@@ -1,6 +1,9 @@
 #!/bin/bash
 # nvcc.sh - for which GPUs the kernels are compiled, by nvccs of any age
 #
+# Last, ./configure with one that is too old, from the answers that it found for
+# this build, so that it takes a second or two.
+#
 # Without this test, an old CUDA toolkit, or a later one that has given up old
 # GPUs, could end the build with an error of ptxas instead of fewer GPUs or a
 # sentence.
@@ -59,4 +62,32 @@ is "a C compiler that is too new is named" "$(targets; echo $?)" \
 : >"$dir/version"
 is "a program that is no nvcc is refused" "$(targets)" \
     "$dir/nvcc --version names no release: it is no nvcc"
+
+# configure ARGUMENT...: its exit status, and what it says of CUDA
+configure() {
+    local cache=$dir/cache
+    sed -n '/^ac_cv_path_NVCC/d; /^ac_cv_env_/d; /^[a-z]*_cv_/p' \
+        "$top_builddir/config.log" >"$cache"
+    mkdir -p "$dir/build" && cd "$dir/build" || return
+    PATH=$dir:$PATH "$top_srcdir/configure" --cache-file="$cache" \
+        --without-verbs --without-hwloc --without-sodium --without-munge \
+        --without-blas "$@" >said 2>&1 </dev/null
+    echo "status $?"
+    grep -E '^configure: (WARNING|error):|^ *CUDA toolkit' said
+}
+
+nvcc 10.2 30 70 75
+old="nvcc of CUDA 10.2 knows neither sm_80 nor a later GPU (expected CUDA 12.0 or newer)"
+is "configure builds without kernels where nvcc is too old" "$(configure)" \
+    "status 0
+configure: WARNING: $old; so no kernels for GPUs are built
+    CUDA toolkit     no"
+mkdir "$dir/bin" && mv "$dir/nvcc" "$dir/version" "$dir/gpus" "$dir/help" "$dir/bin"
+is "configure --with-cuda=DIR refuses it" "$(configure --with-cuda="$dir")" \
+    "status 1
+configure: error: --with-cuda=$dir: $old; install another CUDA toolkit, or configure --without-cuda"
+is "configure --with-cuda=DIR of a folder without nvcc says so" \
+    "$(configure --with-cuda="$dir/none")" \
+    "status 1
+configure: error: --with-cuda=$dir/none: nvcc is not to be found: install the CUDA toolkit, or say where it is"
 done_testing
