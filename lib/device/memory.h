@@ -45,6 +45,21 @@ struct dtn_elements {
     size_t in_bytes[DTN_FORMULA_INPUTS];   /* of an element of each input     */
 };
 
+/* out = a b, or out + a b: `batch` times m x k by k x n.  `out` has rows. */
+struct dtn_gemm {
+    enum dtensor_dtype dtype;     /* of all elements                          */
+    int m, n, k;                  /* rows and columns of out, terms; above 0  */
+    int batch;                    /* products                                 */
+    bool adds;                    /* to what `out` holds                      */
+    struct dtn_gemm_matrix {
+        void *data;               /* the first element of the first matrix    */
+        bool transposed;          /* columns are contiguous, not rows         */
+        int stride;               /* elements from a row (or column) to the   */
+                                  /* next                                     */
+        int64_t apart;            /* elements from a matrix to the next       */
+    } out, a, b;                  /* see above                                */
+};
+
 /* An operation returns 0 if it is complete, or DTN_LAUNCHED if it is complete
  * after settle() has returned 0; launched operations run in their order.  Any
  * other value is an error code, and the contents are then unspecified.  Arrays
@@ -134,6 +149,16 @@ struct dtn_memory_ops {
 
     /* Launch one, on memory of this kind only.  NULL: as computes(). */
     int (*launch)(const struct dtn_memory *memory, struct dtn_launch *launch);
+
+    /* Does a library multiply matrices of this type?  NULL: no.  The first call
+     * may load it.
+     */
+    bool (*multiplies)(const struct dtn_memory *memory,
+                       enum dtensor_dtype dtype);
+
+    /* Multiply, in memory of this kind only. */
+    int (*multiply)(const struct dtn_memory *memory,
+                    const struct dtn_gemm *product);
 
     /* 0: all launched operations are complete.  EAGAIN, only without `waits`:
      * not yet.

@@ -9,7 +9,6 @@
 #include "cuda/compute_lines.h"
 #include "cuda/compute_rows.h"
 #include "device/memory.h"
-#include "math/matmul.h"
 #include "math/norm_backward.h"
 #include "math/select.h"
 #include "math/softmax.h"
@@ -17,8 +16,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* Launch it, or note that there is no kernel. */
-static void device_launch(struct dtn_op_device *device, bool there,
+void dtn_op_launch(struct dtn_op_device *device, bool there,
                           struct dtn_launch *launch)
 {
     device->lacks |= !there;
@@ -36,7 +34,7 @@ void dtn_op_copy(const struct dtn_parts *parts, const struct dtn_array *out,
         return;
     }
     dtn_launch_copy(out, in, &launch);
-    device_launch(parts->device, true, &launch);
+    dtn_op_launch(parts->device, true, &launch);
 }
 
 void dtn_op_fill(const struct dtn_parts *parts, const struct dtn_array *out,
@@ -49,7 +47,7 @@ void dtn_op_fill(const struct dtn_parts *parts, const struct dtn_array *out,
         return;
     }
     dtn_launch_set(out, value, &launch);
-    device_launch(parts->device, true, &launch);
+    dtn_op_launch(parts->device, true, &launch);
 }
 
 void dtn_op_cast(const struct dtn_parts *parts, const struct dtn_array *out,
@@ -62,7 +60,7 @@ void dtn_op_cast(const struct dtn_parts *parts, const struct dtn_array *out,
     else if (out->dtype == in->dtype)
         dtn_op_copy(parts, out, in);
     else
-        device_launch(parts->device, dtn_launch_cast(out, in, &launch),
+        dtn_op_launch(parts->device, dtn_launch_cast(out, in, &launch),
                       &launch);
 }
 
@@ -77,7 +75,7 @@ void dtn_op_where(const struct dtn_parts *parts, const struct dtn_array *out,
         return;
     }
     dtn_launch_where(out, condition, yes, no, &launch);
-    device_launch(parts->device, true, &launch);
+    dtn_op_launch(parts->device, true, &launch);
 }
 
 void dtn_op_pointwise(const struct dtn_parts *parts, enum dtn_pointwise op,
@@ -88,7 +86,7 @@ void dtn_op_pointwise(const struct dtn_parts *parts, enum dtn_pointwise op,
     struct dtn_launch launch;
 
     if (parts->device)
-        device_launch(parts->device,
+        dtn_op_launch(parts->device,
                       dtn_launch_pointwise(op, out, in, args, &launch),
                       &launch);
     else
@@ -128,7 +126,7 @@ static void device_launch_all(struct dtn_op_device *device,
 {
     device_needs(device, launches->bytes);
     for (int i = 0; i < launches->n; i++)
-        device_launch(device, true, &launches->launch[i]);
+        dtn_op_launch(device, true, &launches->launch[i]);
 }
 
 void dtn_op_reduce(const struct dtn_parts *parts, enum dtn_reduction_kind kind,
@@ -236,20 +234,6 @@ void dtn_op_norm_backward(const struct dtn_parts *parts,
     device_launch_all(parts->device, &launches);
 }
 
-void dtn_op_matmul(const struct dtn_parts *parts, const struct dtn_array *out,
-                   const struct dtn_array *a, const struct dtn_array *b,
-                   unsigned flags)
-{
-    struct dtn_launch launch;
-
-    if (parts->device)
-        device_launch(parts->device,
-                      dtn_launch_matmul(out, a, b, flags & DTN_MATMUL_ADD,
-                                        &launch), &launch);
-    else
-        dtn_matmul(out, a, b, flags, parts->work);
-}
-
 /* --------------------------------------------------------------- index --- */
 
 /* Copy to the host, and wait. */
@@ -302,7 +286,7 @@ int64_t dtn_op_index_wrong(const struct dtn_parts *parts,
     device->rc = device->memory->ops->set(device->memory, word, 0,
                                           sizeof wrong);
     dtn_launch_index_check(index, size, word, &launch);
-    device_launch(device, true, &launch);
+    dtn_op_launch(device, true, &launch);
     if (!device_read(device, &wrong, word, sizeof wrong) || !wrong)
         return -1;
     return index_find(device, index, size, value);
@@ -319,7 +303,7 @@ void dtn_op_gather(const struct dtn_parts *parts, const struct dtn_array *out,
         return;
     }
     dtn_launch_gather(out, in, dim, index, first, &launch);
-    device_launch(parts->device, true, &launch);
+    dtn_op_launch(parts->device, true, &launch);
 }
 
 /* A gather along dimension 0, to which the table's rows are broadcast; of one
@@ -385,7 +369,7 @@ void dtn_op_scatter(const struct dtn_parts *parts, const struct dtn_array *out,
         return;
     }
     dtn_launch_scatter(out, dim, index, from, adds, &launch);
-    device_launch(parts->device, true, &launch);
+    dtn_op_launch(parts->device, true, &launch);
 }
 
 void dtn_op_embedding_backward(const struct dtn_parts *parts,
@@ -400,7 +384,7 @@ void dtn_op_embedding_backward(const struct dtn_parts *parts,
         return;
     }
     dtn_launch_embedding_backward(table, grad, index, first, &launch);
-    device_launch(parts->device, true, &launch);
+    dtn_op_launch(parts->device, true, &launch);
 }
 
 void dtn_op_triangle(const struct dtn_parts *parts, bool lower,
@@ -414,7 +398,7 @@ void dtn_op_triangle(const struct dtn_parts *parts, bool lower,
         return;
     }
     dtn_launch_triangle(lower, diagonal, out, in, &launch);
-    device_launch(parts->device, true, &launch);
+    dtn_op_launch(parts->device, true, &launch);
 }
 
 void dtn_op_cumulate(const struct dtn_parts *parts, bool product,
@@ -424,7 +408,7 @@ void dtn_op_cumulate(const struct dtn_parts *parts, bool product,
     struct dtn_launch launch;
 
     if (parts->device)
-        device_launch(parts->device,
+        dtn_op_launch(parts->device,
                       dtn_launch_cumulate(product, out, in, dim, &launch),
                       &launch);
     else

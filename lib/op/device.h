@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct dtn_launch;
 struct dtn_memory;
 struct dtn_norm_backward;
 
@@ -31,6 +32,10 @@ struct dtn_op_device {
     int rc;                       /* of what was launched: 0, DTN_LAUNCHED or */
                                   /* a code, after which nothing is launched  */
 };
+
+/* Launch it, or note that there is no kernel. */
+void dtn_op_launch(struct dtn_op_device *device, bool there,
+                   struct dtn_launch *launch);
 
 /* dtn_array_copy(), dtn_array_fill() of an array without gaps, and so on. */
 void dtn_op_copy(const struct dtn_parts *parts, const struct dtn_array *out,
@@ -77,7 +82,9 @@ void dtn_op_softmax_backward(const struct dtn_parts *parts, bool logarithm,
 void dtn_op_norm_backward(const struct dtn_parts *parts,
                           const struct dtn_norm_backward *norm);
 
-/* dtn_matmul(); of the workspace of the CPU it takes parts->work. */
+/* device_product.c: dtn_matmul(); of the workspace of the CPU it takes
+ * parts->work.
+ */
 void dtn_op_matmul(const struct dtn_parts *parts, const struct dtn_array *out,
                    const struct dtn_array *a, const struct dtn_array *b,
                    unsigned flags);

@@ -72,6 +72,7 @@ const char *standin_use(void)
     snprintf(longer, sizeof longer, "%s%s%s", folder, path ? ":" : "",
              path ? path : "");
     setenv("LD_LIBRARY_PATH", longer, 1);
+    setenv("DTN_CUBLAS", "none", 0);
     execv("/proc/self/exe", argv);
     return "execv";
 }

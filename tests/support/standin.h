@@ -7,7 +7,8 @@
 
 /* Begin main() with this: the program starts anew with an LD_LIBRARY_PATH where
  * libcuda.so.1 is the stand-in, and not the driver of this machine, if it has
- * one.  With DTN_TEST_GPU in the environment it is the driver of this machine.
+ * one, and without a cuBLAS.  With DTN_TEST_GPU in the environment it is the
+ * driver of this machine.
  * NULL: good; else why the stand-in cannot be used, for skip_all().
  */
 const char *standin_use(void);

@@ -8,6 +8,7 @@
  * bounce.c     operations that the CPU does on copies, piece by piece
  * boxes.c      strided boxes, by either
  * kernels.c    the kernels, loaded and launched
+ * blas.c       products of matrices by cuBLAS
  * queue.c      the stream, waiting for it, errors
  * values.c     words that streams write and wait for
  * pointer.c    what kind of memory an address is
@@ -82,6 +83,8 @@ struct dtn_cuda {
     struct dtn_log *log;          /* where choices go                         */
     unsigned char *slot[DTN_CUDA_SLOTS]; /* pinned memory of a piece, or NULL */
     CUevent moved[DTN_CUDA_SLOTS]; /* the last copy to or from the slot       */
+    struct cublasContext *blas;   /* cuBLAS; NULL: own kernels multiply       */
+    bool blas_tried;              /* it was looked for                        */
     CUlibrary library;            /* the kernels; NULL: none can be launched  */
     CUfunction kernel[DTN_NKERNELS]; /* each of them                          */
     unsigned most_blocks;         /* of a launch                              */
@@ -190,6 +193,13 @@ int dtn_cuda_launch(struct dtn_cuda *cuda, struct dtn_launch *launch);
 bool dtn_cuda_computes(const struct dtn_memory *memory);
 int dtn_cuda_launch_one(const struct dtn_memory *memory,
                         struct dtn_launch *launch);
+
+/* blas.c.  Of the kind; and its end, with the context current. */
+bool dtn_cuda_multiplies(const struct dtn_memory *memory,
+                         enum dtensor_dtype dtype);
+int dtn_cuda_multiply(const struct dtn_memory *memory,
+                      const struct dtn_gemm *product);
+void dtn_cuda_blas_close(struct dtn_cuda *cuda);
 
 /* Have the room: DTN_CUDA_SLOT_BYTES on the device, and a word behind them. */
 #define DTN_CUDA_WORD_BYTES ((size_t)64)

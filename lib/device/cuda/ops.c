@@ -444,6 +444,7 @@ static void cuda_close(struct dtn_memory *memory)
         if (cuda->moved[i])
             driver->cuEventDestroy(cuda->moved[i]);
     }
+    dtn_cuda_blas_close(cuda);
     if (cuda->end)
         driver->cuEventDestroy(cuda->end);
     if (cuda->aside)
@@ -478,6 +479,8 @@ const struct dtn_memory_ops dtn_cuda_ops = {
     .equal = cuda_equal,
     .computes = dtn_cuda_computes,
     .launch = dtn_cuda_launch_one,
+    .multiplies = dtn_cuda_multiplies,
+    .multiply = dtn_cuda_multiply,
     .settle = dtn_cuda_settle,
     .signals = dtn_cuda_signals,
     .post = dtn_cuda_post,
