@@ -155,6 +155,17 @@ const char *dtensor_mesh_dim_name(const struct dtensor_mesh *mesh, int dim);
  */
 enum dtensor_memory dtensor_mesh_memory(const struct dtensor_mesh *mesh);
 
+/* Print which path buffers of a mesh with memory = cuda take from this rank to
+ * its peers, and why not a better one: mapped, by dma-buf, by nvidia_peermem or
+ * staged.  A few lines, each of which begins with "memory of GPUs: "; of host
+ * memory there are none.  The driver and the RDMA devices of this machine are
+ * asked: where it has no GPU, as a login node, the lines say why, and what the
+ * wires of the cluster file could do.
+ *
+ * Collective: no.   Blocks: while the driver is asked.   Semantics: its own.
+ */
+void dtensor_mesh_path(const struct dtensor_mesh *mesh, FILE *stream);
+
 /* The number of a named dimension.   Errors: EINVAL  there is none
  * Semantics: DeviceMesh._get_mesh_dim_by_name.
  */

@@ -12,10 +12,7 @@
 #include "base/error.h"
 #include "boot/boot.h"
 #include "cluster/cluster.h"
-#include "cluster/world.h"
 #include "job/ctx.h"
-#include "transport/device.h"
-#include "transport/transport.h"
 #include "dtensor.h"
 
 #include <stdlib.h>
@@ -26,31 +23,6 @@ _Static_assert(sizeof(struct dtn_fabric_report) <= DTN_BLOB_MAX,
 _Static_assert(sizeof(struct dtn_gpu_report) <= DTN_BLOB_MAX,
                "a report on a GPU fits, too");
 
-/* Make the report of this rank.  If it fails, the report contains the error, so
- * that the other ranks do not wait.
- */
-static void facts_mine(const struct dtensor_ctx *ctx, int rail,
-                       struct dtn_fabric_report *report)
-{
-    const struct dtensor_cluster *cluster = ctx->world.cluster;
-    const struct dtn_nodes *nodes = &cluster->nodes[
-        cluster->hosts[dtn_world_host(&ctx->world, ctx->world.rank)].nodes];
-    const char *devices = nodes->hca ? nodes->hca[ctx->world.local_rank] : NULL;
-    char name[DTN_DEVICE_NAME];
-    const struct dtn_device_want want = {
-        .device = dtn_rails_name(devices, rail, name),
-        .gid_index = nodes->gid_index, .pkey = cluster->transport.pkey
-    };
-    struct dtensor_error err = { 0 };
-
-    memset(report, 0, sizeof *report);
-    if (dtn_fabric_report_make(&want, ctx->world.size, nodes->nrails, report,
-                               &err) == 0)
-        return;
-    report->code = err.code;
-    snprintf(report->why, sizeof report->why, "%s", err.text);
-}
-
 static int fabric_gather(struct dtensor_ctx *ctx, struct dtn_blob all[],
                          struct dtn_fabric_report report[],
                          struct dtensor_error *err)
@@ -60,34 +32,13 @@ static int fabric_gather(struct dtensor_ctx *ctx, struct dtn_blob all[],
     struct dtn_fabric_report own;
 
     for (int k = 0; k < nrails && rc == 0; k++) {
-        facts_mine(ctx, k, &own);
+        dtn_fabric_mine(ctx, k, &own);
         memcpy(mine.bytes, &own, sizeof own);
         rc = dtn_boot_allgather(ctx->boot, &mine, all, err);
         for (int r = 0; rc == 0 && r < ctx->world.size; r++)
             memcpy(&report[r * nrails + k], all[r].bytes, sizeof report[0]);
     }
     return rc;
-}
-
-/* The GPU of this rank, and how near it is to the card of its first rail. */
-static void gpu_mine(const struct dtensor_ctx *ctx, const char *nic,
-                     struct dtn_gpu_report *report)
-{
-    const struct dtn_nodes *nodes = dtn_world_nodes(&ctx->world);
-    const struct dtensor_cluster *cluster = ctx->world.cluster;
-    const struct dtn_gpu_want want = {
-        .inside = dtensor_local_size(ctx) > 1
-            ? (int)cluster->transport.intra_node + 1 : 0,
-        .between = cluster->nhosts > 1
-            ? (int)cluster->transport.inter_node + 1 : 0,
-        .required = cluster->device.direct == DTN_DIRECT_REQUIRED,
-        .number = nodes->ngpus > 0
-            ? nodes->gpus[ctx->world.local_rank % nodes->ngpus] : -1,
-        .local_rank = ctx->world.local_rank, .nic = nic, .root = "",
-        .wanted = dtn_world_wants_gpu(&ctx->world)
-    };
-
-    dtn_gpu_look(&want, report);
 }
 
 static int gpu_gather(struct dtensor_ctx *ctx, const char *nic,
@@ -98,7 +49,7 @@ static int gpu_gather(struct dtensor_ctx *ctx, const char *nic,
     struct dtn_gpu_report own;
     int rc;
 
-    gpu_mine(ctx, nic, &own);
+    dtn_gpu_mine(ctx, nic, &own);
     memcpy(mine.bytes, &own, sizeof own);
     rc = dtn_boot_allgather(ctx->boot, &mine, all, err);
     for (int r = 0; rc == 0 && r < ctx->world.size; r++)

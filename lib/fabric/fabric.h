@@ -1,6 +1,7 @@
 /* fabric.h - reports of ranks on the RDMA fabric; private to lib/fabric
  *
  * report.c   the report of one rank
+ * mine.c     those of this rank, by the cluster file
  * fabric.c  gathers the reports
  * judge.c   finds differences and errors
  * table.c   prints them
@@ -65,6 +66,12 @@ unsigned dtn_fabric_marks(const struct dtn_fabric_report *report,
 int dtn_fabric_report_make(const struct dtn_device_want *want, int nranks,
                            int nrails, struct dtn_fabric_report *report,
                            struct dtensor_error *err);
+
+/* Make the report of this rank.  If it fails, the report contains the error, so
+ * that the other ranks do not wait.
+ */
+void dtn_fabric_mine(const struct dtensor_ctx *ctx, int rail,
+                     struct dtn_fabric_report *report);
 
 /* How many rails each rank has. */
 int dtn_fabric_rails(const struct dtensor_cluster *cluster);

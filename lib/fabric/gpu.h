@@ -88,6 +88,12 @@ struct dtn_gpu_want {
 void dtn_gpu_look(const struct dtn_gpu_want *want,
                   struct dtn_gpu_report *report);
 
+/* The same for the GPU that the cluster file gives this rank, whose RDMA device
+ * is `nic`, or "".
+ */
+void dtn_gpu_mine(const struct dtensor_ctx *ctx, const char *nic,
+                  struct dtn_gpu_report *report);
+
 /* Fill in what /sys under `root` says: path, acs, iommu, bar1 and the like. */
 void dtn_gpu_pci(const char *root, struct dtn_gpu_report *report);
 const char *dtn_pci_path_name(enum dtn_pci_path path);      /* "PIX"          */
@@ -97,6 +103,13 @@ enum { DTN_GPU_WORDS = 500, DTN_GPU_SENTENCES = 9 };
 /* Write sentence `which` on a rank's GPU: false, and "", if there is none. */
 bool dtn_gpu_sentence(const struct dtn_gpu_report *report, int which,
                       char text[DTN_GPU_WORDS]);
+
+/* Of these the ones on the path of its memory to the peers.  Of a machine
+ * without a GPU they say why there is none, and what the wires could do.
+ */
+enum { DTN_GPU_PATH_SENTENCES = 3 };
+bool dtn_gpu_path(const struct dtn_gpu_report *report, int which,
+                  char text[DTN_GPU_WORDS]);
 
 /* Print all sentences, each once with the ranks that it is about.  Ranks that
  * neither have a GPU nor want one are left out.

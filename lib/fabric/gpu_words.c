@@ -160,18 +160,44 @@ static void way_lacks(const struct dtn_gpu_report *r, enum dtn_wire wire,
                  "the files of its memory (set it to 0)", r->scope);
 }
 
+/* How peers reach it in place over this wire. */
+static void way_good(const struct dtn_gpu_report *r, enum dtn_wire wire,
+                     char text[DTN_GPU_WORDS])
+{
+    char lacks[DTN_GPU_WORDS] = "";
+
+    dmabuf_lacks(r, lacks);
+    text_add(text, "in place, %s", wire == DTN_WIRE_SHM ? "mapped by them"
+             : lacks[0] ? "by nvidia_peermem" : "by dma-buf");
+}
+
+/* The same on a machine without a GPU, where nobody can be asked. */
+static const char *way_possible(enum dtn_wire wire)
+{
+    return wire == DTN_WIRE_SHM ? "in place where they can map it"
+         : wire == DTN_WIRE_TCP ? "staged in host memory, since tcp reaches "
+                                  "host memory only (see [transport])"
+         : "in place where the card can register it (see dtensor-conf "
+           "--fabric)";
+}
+
 static void say_way(const struct dtn_gpu_report *r, const char *who, int wire,
                     char text[DTN_GPU_WORDS])
 {
     static const char *const names[] = { "shm", "tcp", "rc",
                                          "rc (auto, else tcp)" };
-    char lacks[DTN_GPU_WORDS] = "";
+    char lacks[DTN_GPU_WORDS] = "", good[DTN_GPU_WORDS] = "";
+    const enum dtn_wire w = (enum dtn_wire)(wire - 1);
 
     if (wire == 0)
         return;
-    way_lacks(r, (enum dtn_wire)(wire - 1), lacks);
-    text_add(text, "%s, over %s: %s%s%s", who, names[wire - 1], lacks[0]
-             ? "staged in host memory, since " : "in place", lacks,
+    if (r->code == 0)
+        way_lacks(r, w, lacks);
+    if (r->code == 0 && !lacks[0])
+        way_good(r, w, good);
+    text_add(text, "%s, over %s: %s%s%s", who, names[w], r->code != 0
+             ? way_possible(w) : lacks[0]
+             ? "staged in host memory, since " : good, lacks,
              lacks[0] && r->required ? ", and [device] direct = required makes "
                                        "that an error" : "");
 }
@@ -179,23 +205,38 @@ static void say_way(const struct dtn_gpu_report *r, const char *who, int wire,
 /* How its memory reaches the peers, and why not better. */
 static void say_ways(const struct dtn_gpu_report *r, char text[DTN_GPU_WORDS])
 {
-    if (r->code != 0)
-        return;
     say_way(r, "its memory to ranks of this host", r->inside, text);
     say_way(r, "its memory to other hosts", r->between, text);
+}
+
+typedef void say_f(const struct dtn_gpu_report *report,
+                   char text[DTN_GPU_WORDS]);
+
+static bool say_one(say_f *const say[], size_t n, int which,
+                    const struct dtn_gpu_report *report,
+                    char text[DTN_GPU_WORDS])
+{
+    text[0] = '\0';
+    if (which >= 0 && (size_t)which < n)
+        say[which](report, text);
+    return text[0] != '\0';
 }
 
 bool dtn_gpu_sentence(const struct dtn_gpu_report *report, int which,
                       char text[DTN_GPU_WORDS])
 {
-    static void (*const say[])(const struct dtn_gpu_report *report,
-                               char text[DTN_GPU_WORDS]) = {
-        say_gpu, say_register, say_bar1, say_path, say_acs, say_iommu,
-        say_flush, say_ways
-    };
+    static say_f *const say[] = { say_gpu, say_register, say_bar1, say_path,
+                                  say_acs, say_iommu, say_flush, say_ways };
 
-    text[0] = '\0';
-    if (which < (int)DTN_COUNT(say))
-        say[which](report, text);
-    return text[0] != '\0';
+    return say_one(say, report->code == 0 ? DTN_COUNT(say) : 1, which, report,
+                   text);
+}
+
+bool dtn_gpu_path(const struct dtn_gpu_report *report, int which,
+                  char text[DTN_GPU_WORDS])
+{
+    static say_f *const say[DTN_GPU_PATH_SENTENCES] = { say_gpu, say_ways,
+                                                        say_register };
+
+    return say_one(say, DTN_COUNT(say), which, report, text);
 }

@@ -3,7 +3,6 @@
 #define DTN_JOB_PATH_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct dtensor_ctx;
@@ -20,10 +19,5 @@ struct dtn_path {
 
 /* The words on the last call for dtensor_last_plan(). */
 const char *dtn_path_plan(struct dtensor_ctx *ctx);
-
-/* What is to be expected, by the cluster file: "over shm staged, over rc in
- * place where the card can register it".
- */
-char *dtn_path_expected(const struct dtensor_ctx *ctx, char *buf, size_t size);
 
 #endif

@@ -14,6 +14,7 @@
 #include "mesh/mesh.h"
 #include "base/error.h"
 #include "cluster/cluster.h"
+#include "fabric/path.h"
 #include "job/ctx.h"
 #include "mesh/grid.h"
 #include "mesh/intern.h"
@@ -129,6 +130,12 @@ int dtensor_mesh_rank(const struct dtensor_mesh *mesh, int i)
 enum dtensor_memory dtensor_mesh_memory(const struct dtensor_mesh *mesh)
 {
     return mesh->memory;
+}
+
+void dtensor_mesh_path(const struct dtensor_mesh *mesh, FILE *stream)
+{
+    if (dtensor_mesh_memory(mesh) == DTENSOR_CUDA)
+        dtn_gpu_path_write(mesh->ctx, stream);
 }
 
 /* --------------------------------------------------------- who is where --- */

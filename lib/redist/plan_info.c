@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "job/group.h"
-#include "job/path.h"
 #include "layout/placement.h"
 #include "layout/spec.h"
 #include "mesh/mesh.h"
@@ -171,12 +170,8 @@ static void print_step(const struct dtensor_plan *plan, int i, FILE *stream)
 /* Where the bytes of a GPU go, on the way to a peer. */
 static void print_path(const struct dtensor_plan *plan, FILE *stream)
 {
-    char path[300];
-
-    if (dtensor_mesh_memory(plan->src.mesh) == DTENSOR_CUDA
-        || dtensor_mesh_memory(plan->dst.mesh) == DTENSOR_CUDA)
-        fprintf(stream, "memory of GPUs: %s\n",
-                dtn_path_expected(plan->src.mesh->ctx, path, sizeof path));
+    dtensor_mesh_path(dtensor_mesh_memory(plan->src.mesh) == DTENSOR_CUDA
+                      ? plan->src.mesh : plan->dst.mesh, stream);
 }
 
 void dtensor_plan_print(const struct dtensor_plan *plan, FILE *stream)

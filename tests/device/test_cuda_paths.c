@@ -157,7 +157,7 @@ static void rank_plan(int rank, int n, void *arg)
     struct dtensor_spec rows, cols;
     struct dtensor_plan *plan = NULL;
     struct job made, *job = &made;
-    char *text = NULL;
+    char *text = NULL, *plan_text;
     size_t size = 0;
     FILE *stream = open_memstream(&text, &size);
 
@@ -170,6 +170,12 @@ static void rank_plan(int rank, int n, void *arg)
     dtensor_plan_print(plan, stream);
     fclose(stream);
     need(strstr(text, arg), "%s", text);
+    plan_text = text;
+    stream = open_memstream(&text, &size);
+    dtensor_mesh_path(world(job), stream);
+    fclose(stream);
+    need(strstr(text, arg) && strstr(plan_text, text), "%s", text);
+    free(plan_text);
     free(text);
     dtensor_plan_destroy(plan);
     dtensor_fini(job->ctx);
@@ -217,7 +223,15 @@ static const struct {
       "[device] direct = required, but memory of the GPU has to be staged: "
       "shm GPU " },
     { "a plan over tcp", "tcp", PATIENCE ON_GPU, rank_plan,
-      NULL, NULL, "memory of GPUs: over tcp staged in host memory\n" },
+      NULL, NULL, "memory of GPUs: its memory to ranks of this host, over tcp: "
+      "staged in host memory, since tcp reaches host memory only (see "
+      "[transport])\n" },
+    { "a plan over shm", "shm", PATIENCE ON_GPU, rank_plan, NULL, NULL,
+      "over shm: in place, mapped by them\n" },
+    { "a plan over shm, with memory that cannot be shared", "shm", PATIENCE
+      ON_GPU, rank_plan, "DTN_STANDIN_ATTRIBUTES", "103=0", "over shm: staged "
+      "in host memory, since its driver does not share memory between "
+      "processes\n" },
 };
 
 /* May a process deny itself system calls? */

@@ -276,12 +276,13 @@ static void test_ways(void)
     report.between = DTN_WIRE_RC + 1;
     report.shares = 1;
     says("both ways in place", &report, "its memory to ranks of this host, "
-         "over shm: in place; its memory to other hosts, over rc: in place\n");
+         "over shm: in place, mapped by them; its memory to other hosts, over "
+         "rc: in place, by dma-buf\n");
     report.scope = 1;
     says("Yama forbids to take a peer's files", &report, "this host, over shm: "
          "staged in host memory, since kernel.yama.ptrace_scope = 1 forbids "
          "peers to take the files of its memory (set it to 0); its memory to "
-         "other hosts, over rc: in place\n");
+         "other hosts, over rc: in place, by dma-buf\n");
     report.shares = 0;
     says("a driver that shares nothing", &report, "staged in host memory, "
          "since its driver does not share memory between processes");
@@ -291,7 +292,7 @@ static void test_ways(void)
          "staged in host memory, since RDMA cards cannot register its memory, "
          "and [device] direct = required makes that an error\n");
     report.peermem = 1;
-    says("... but by nvidia_peermem", &report, "over rc: in place\n");
+    says("... but by nvidia_peermem", &report, "over rc: in place, by nvidia_peermem\n");
     report.nic[0] = '\0';
     says("a rank without a card", &report, "over rc: staged in host memory, "
          "since this rank has no RDMA card");

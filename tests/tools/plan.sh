@@ -181,6 +181,45 @@ else
 fi
 run op softmax 'S(1)' --mesh 4 --shape 4096x32000 --args dim=1
 is "an operator that reduces itself" "$(grep -c '^  S(1) -> S(1), allreduces max, sum$' "$dir/out")|$(grep -c '^takes S(1) -> S(1)' "$dir/out")" "1|1"
+# ------------------------------------------------------- memory of GPUs ---
+# What the driver of tests/standin says, and a machine without one.
+for between in rc tcp; do
+    printf '%s\n' '[cluster]' 'version = 1' '[nodes "all"]' 'hosts = n[1-2]' \
+        'ranks = 2' '[transport]' "inter_node = $between" '[mesh "world"]' \
+        'dims = x=4' 'memory = cuda' >"$dir/$between.ini"
+    chmod 600 "$dir/$between.ini"
+done
+gpu_words() { sed -n 's/^memory of GPUs: //p' "$dir/out"; }
+inside="its memory to ranks of this host, over shm"
+tcp="its memory to other hosts, over tcp: staged in host memory, since tcp reaches \
+host memory only (see [transport])"
+ways=(allreduce --mesh world --size 1M --cluster)
+moves=(--mesh world --from 'S(0)' --to R --shape 64 --cluster)
+
+if [ -r "$top_builddir/tests/standin/.libs/libcuda.so.1" ]; then
+    export LD_LIBRARY_PATH=$top_builddir/tests/standin/.libs
+    run "${ways[@]}" "$dir/tcp.ini"
+    is "a collective on GPUs: its path, and why not the better one" \
+        "$status|$err|$(gpu_words | sed 1d)" "0||$inside: in place, mapped by them; $tcp"
+    words=$(gpu_words)
+    run "${moves[@]}" "$dir/tcp.ini"
+    is "a redistribute has the same words" "$status|$(gpu_words)" "0|$words"
+    DTN_STANDIN_ATTRIBUTES=103=0 run "${ways[@]}" "$dir/rc.ini"
+    is "nothing is shared, no card" "$status|$(gpu_words | sed 1d)" "0|$inside: \
+staged in host memory, since its driver does not share memory between processes; \
+its memory to other hosts, over rc: staged in host memory, since this rank has no \
+RDMA card"
+else
+    skip_test "paths of GPU memory" "the driver of tests/standin is not built"
+fi
+export LD_LIBRARY_PATH=$top_builddir/tests/standin/ancient/.libs
+run "${ways[@]}" "$dir/tcp.ini"
+is "a driver too old is said, and what the wires can do" \
+    "$status|$(gpu_words | grep -c "do CUDA 10.1; expected 11.3")|$(gpu_words | sed 1d)" \
+    "0|1|$inside: in place where they can map it; $tcp"
+run allreduce --mesh 4 --size 1M
+is "host memory takes no such line" "$status|$(gpu_words)" "0|"
+unset LD_LIBRARY_PATH
 refuses "did you mean" op matmull R R --mesh 4 --shape 8x8
 refuses "has 9 elements" op matmul R R --mesh 4 --shape 8x8,9x8
 refuses "expected the name" op matmul --mesh 4 --shape 8x8

@@ -125,6 +125,7 @@ void plan_ways_text(const struct plan_job *job, FILE *stream)
     }
     ways_reason(job, why, sizeof why);
     fprintf(stream, "\ntakes %s\n", why);
+    dtensor_mesh_path(job->mesh, stream);
 }
 
 #ifdef HAVE_JANSSON
