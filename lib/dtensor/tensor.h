@@ -240,6 +240,18 @@ int dtensor_redistribute_into(const struct dtensor *src, struct dtensor *dst,
  */
 void dtensor_draw(const struct dtensor *t, FILE *stream);
 
+/* Print its spec and its elements on the mesh's first rank, and there only: all
+ * if they are at most 1000, else of each dimension of more than 6 the first and
+ * last three.  Terms are reduced.  Nothing else of a large tensor is moved.
+ * Semantics: print(DTensor.full_tensor()), with the layout of NumPy's text.
+ *
+ * Collective: yes - all ranks of the mesh.   Blocks: until done.
+ * Errors: ENOMEM;  and those of dtensor_allreduce().  Errors of the stream are
+ *         the stream's, see ferror().
+ */
+int dtensor_print(const struct dtensor *t, FILE *stream,
+                  struct dtensor_error *err);
+
 /* Free it and its part.   Collective: no.   NULL is a no-op. */
 void dtensor_destroy(struct dtensor *t);
 

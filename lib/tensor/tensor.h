@@ -6,6 +6,7 @@
  * local.c    of parts the ranks hold: from_local, checked and inferred
  * equal.c    comparing tensors, and the replicas of one
  * convert.c  redistribute, full_tensor
+ * print.c    elements as text
  * random.c   random fills, rand, randn, randint, randperm
  * dropout.c  dropout
  * init.c     dtensor_init(), dtensor_fini()
