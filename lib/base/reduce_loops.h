@@ -131,10 +131,12 @@
     LOOP(name##_min, T, y < x ? y : x)                                        \
     LOOP(name##_max, T, y > x ? y : x)
 
-/* Unsigned types, which wrap.  Signed types have the same bits. */
+/* Unsigned types, which wrap.  Signed types have the same bits.  u16 would be
+ * promoted to int, in which a product overflows.
+ */
 #define LOOPS_WRAP(name, T)                                                   \
     LOOP(name##_sum, T, x + y)                                                \
-    LOOP(name##_prod, T, x * y)                                               \
+    LOOP(name##_prod, T, 1u * x * y)                                          \
     LOOP(name##_band, T, x & y)                                               \
     LOOP(name##_bor, T, x | y)                                                \
     LOOP(name##_bxor, T, x ^ y)

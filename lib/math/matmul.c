@@ -215,13 +215,16 @@ static struct dtn_array matrix_at(enum dtensor_dtype dtype, const char *at,
                                .stride = { stride[0], stride[1] } };
 }
 
-/* Rows without gaps, in the type of the computation. */
-static struct dtn_array copy_at(const struct product *p, char *at, int64_t rows,
-                                int64_t columns)
+/* Rows without gaps, in the type of the computation, `at` bytes behind the start
+ * of the workspace, which is NULL if nothing is copied.
+ */
+static struct dtn_array copy_at(const struct product *p, char *workspace,
+                                size_t at, int64_t rows, int64_t columns)
 {
     const int64_t shape[] = { rows, columns };
 
-    return dtn_array_packed(at, p->work, 2, shape);
+    return dtn_array_packed(workspace ? workspace + at : NULL, p->work, 2,
+                            shape);
 }
 
 static void product_float(const struct product *p, bool by_blas,
@@ -230,9 +233,9 @@ static void product_float(const struct product *p, bool by_blas,
     char *out = at[0], *a = at[1], *b = at[2];
     struct copies c = copies_of(p, by_blas);
     const struct dtn_array o = matrix_at(p->dtype, out, p->m, p->n, p->out);
-    const struct dtn_array oc = copy_at(p, workspace, p->m, p->n);
-    const struct dtn_array ac = copy_at(p, workspace + c.out_bytes, p->m, p->k);
-    const struct dtn_array bc = copy_at(p, workspace + c.out_bytes + c.a_bytes,
+    const struct dtn_array oc = copy_at(p, workspace, 0, p->m, p->n);
+    const struct dtn_array ac = copy_at(p, workspace, c.out_bytes, p->m, p->k);
+    const struct dtn_array bc = copy_at(p, workspace, c.out_bytes + c.a_bytes,
                                         p->k, p->n);
     const struct dtn_array am = matrix_at(p->dtype, a, p->m, p->k, p->a);
     const struct dtn_array bm = matrix_at(p->dtype, b, p->k, p->n, p->b);

@@ -37,7 +37,8 @@ static int upload_piece(struct dtn_cuda *cuda, const struct dtn_cuda_pass *pass,
                         size_t first, size_t n)
 {
     unsigned char *room = (unsigned char *)cuda->room;
-    unsigned char *dst = (unsigned char *)pass->dst + first * pass->dst_bytes;
+    unsigned char *dst = !pass->dst ? NULL : (unsigned char *)pass->dst
+                                             + first * pass->dst_bytes;
     struct dtn_cuda_part part = { .first = first, .n = n, .dst = dst,
                                   .src = pass->parts };
     int rc = 0;
