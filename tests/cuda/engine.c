@@ -1,4 +1,4 @@
-/* engine.c - launches without a GPU: the twins, and translated PTX */
+/* engine.c - launches of the twins, of translated PTX, and of the GPU */
 #include "tests/cuda/engine.h"
 #include "base/dtype.h"
 #include "cuda/kernels.h"
@@ -20,13 +20,18 @@ enum { MOST_BLOCKS = 20 };
 const char *engine_name(int engine)
 {
     static const char *const names[ENGINES] = { "C", "nvcc's PTX",
-                                                "PTX of the newest GPU" };
+                                                "PTX of the newest GPU",
+                                                "the GPU" };
 
     return names[engine];
 }
 
 bool engine_is_here(int engine, const char *claim)
 {
+    if (engine_gpu_is_wanted() != (engine == ENGINE_GPU))
+        return false;
+    if (engine == ENGINE_GPU)
+        return engine_gpu_is_here(claim);
 #ifndef HAVE_PTX
     if (engine != ENGINE_TWIN) {
         skip(claim, "built without nvcc");
@@ -59,6 +64,10 @@ void engine_run(int engine, const struct dtn_launch *launch)
     uint64_t blocks = (launch->threads + DTN_KERNEL_THREADS - 1)
                     / DTN_KERNEL_THREADS;
 
+    if (engine == ENGINE_GPU) {
+        engine_gpu_run(launch);
+        return;
+    }
     blocks = blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS;
     for (uint64_t block = 0; block < blocks; block++)
         if (engine == ENGINE_TWIN)

@@ -1,4 +1,4 @@
-/* engine.h - what runs a launch where there is no GPU */
+/* engine.h - what runs a launch, where there is no GPU too */
 #ifndef TESTS_CUDA_ENGINE_H
 #define TESTS_CUDA_ENGINE_H
 
@@ -11,9 +11,10 @@
 struct dtn_launch;
 
 /* The kernels as the C compiler made them, and nvcc's PTX translated to C: that
- * for the oldest and that for the newest GPU, which differ.
+ * for the oldest and that for the newest GPU, which differ.  With DTN_TEST_GPU
+ * in the environment, only the GPU of this machine.
  */
-enum { ENGINE_TWIN, ENGINE_PTX, ENGINE_NEWEST, ENGINES };
+enum { ENGINE_TWIN, ENGINE_PTX, ENGINE_NEWEST, ENGINE_GPU, ENGINES };
 
 /* Does this build have it?  If not, the claim is skipped with the reason. */
 bool engine_is_here(int engine, const char *claim);
@@ -35,5 +36,10 @@ void engine_fill(uint64_t *seed, enum dtensor_dtype dtype, void *array,
 
 /* The first byte in which two arrays differ, or -1. */
 long engine_differs(const void *got, const void *want, size_t bytes);
+
+/* engine_gpu.c: of ENGINE_GPU, which then is the only one. */
+bool engine_gpu_is_wanted(void);
+bool engine_gpu_is_here(const char *claim);
+void engine_gpu_run(const struct dtn_launch *launch);
 
 #endif

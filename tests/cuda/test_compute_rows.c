@@ -246,7 +246,7 @@ static bool gather_is(int engine, enum dtensor_dtype t, bool wide)
     struct dtn_array index;
     struct dtn_launch launch;
     struct call call;
-    uint32_t wrong = 0;
+    uint32_t *wrong = calloc(1, sizeof *wrong);    /* a GPU reaches no stack  */
     int64_t value, size;
     bool right;
 
@@ -266,10 +266,11 @@ static bool gather_is(int engine, enum dtensor_dtype t, bool wide)
     dtn_launch_gather(&call.got, &call.in[0], dim, &index, first, &launch);
     engine_run(engine, &launch);
     right = call_same("gather", &call, false);
-    dtn_launch_index_check(&index, size + 3, &wrong, &launch);
+    dtn_launch_index_check(&index, size + 3, wrong, &launch);
     engine_run(engine, &launch);
-    right = right && (wrong != 0) == (dtn_index_wrong(&index, size + 3,
+    right = right && (*wrong != 0) == (dtn_index_wrong(&index, size + 3,
                                                       &value) >= 0);
+    free(wrong);
     sample_free(&index);
     call_end(&call);
     return right;

@@ -22,7 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NSRC = 5, NDST = 3, SMALL = 1100, EDGE = 2 };
+enum { NSRC = 5, NDST = 3, SMALL = 1100, EDGE = 2,
+       BOX_ELEMENTS = 1 << 14 };
 
 static uint64_t seed;
 static size_t most;                    /* elements of an array               */
@@ -143,8 +144,6 @@ static void test_type(int engine, enum dtensor_dtype dtype)
 }
 
 /* ---------------------------------------------------------------- boxes --- */
-
-enum { BOX_ELEMENTS = 1 << 14 };
 
 /* Strides of one side: the dimensions in a random order, with gaps. */
 static void strides_draw(const struct dtn_box *box, int64_t *stride, bool gaps)
@@ -278,10 +277,13 @@ int main(void)
     seed = rand_seed(1);
     most = engine_elements(ENGINE_TWIN);
     for (int i = 0; i < NSRC; i++)
-        sources[i] = aligned_alloc(64, most / 8 * 64 + SMALL * 64);
+        sources[i] = aligned_alloc(64, most / 8 * 64 + SMALL * 64
+                                   + BOX_ELEMENTS * 16);
     for (int i = 0; i < NDST; i++)
-        results[i] = aligned_alloc(64, most / 8 * 64 + SMALL * 64);
-    want = aligned_alloc(64, most / 8 * 64 + SMALL * 64);
+        results[i] = aligned_alloc(64, most / 8 * 64 + SMALL * 64
+                                   + BOX_ELEMENTS * 16);
+    want = aligned_alloc(64, most / 8 * 64 + SMALL * 64
+                                   + BOX_ELEMENTS * 16);
     for (int e = 0; e < ENGINES; e++) {
         if (!engine_is_here(e, "folds as nvcc compiled them"))
             continue;

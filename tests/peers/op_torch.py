@@ -37,7 +37,7 @@ class Library:
 
     def good(self, rc):
         if rc != 0:
-            raise RuntimeError(self.error.raw[4:].split(b"\0")[0].decode())
+            raise RuntimeError(self.error.raw[12:].split(b"\0")[0].decode())
 
     def args(self, text):
         args = ctypes.create_string_buffer(4096)

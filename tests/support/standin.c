@@ -52,9 +52,21 @@ const char *standin_no_gpu(void)
     return n > 0 && !err.text[0] ? "" : text;
 }
 
+/* Also if it was put into LD_LIBRARY_PATH in place of the machine's driver. */
 bool standin_used(void)
 {
-    return !getenv("DTN_TEST_GPU");
+    static int used = -1;
+    void *driver;
+
+    if (used < 0) {
+        used = !getenv("DTN_TEST_GPU");
+        driver = used ? NULL : dlopen("libcuda.so.1", RTLD_NOW);
+        if (driver) {
+            used = dlsym(driver, "dtn_standin_launches") != NULL;
+            dlclose(driver);
+        }
+    }
+    return used;
 }
 
 const char *standin_use(void)
@@ -64,7 +76,8 @@ const char *standin_use(void)
     char file[600], longer[4096];
 
     snprintf(file, sizeof file, "%s/libcuda.so.1", folder);
-    if (!standin_used() || (path && strncmp(path, folder, strlen(folder)) == 0))
+    if (getenv("DTN_TEST_GPU")
+        || (path && strncmp(path, folder, strlen(folder)) == 0))
         return NULL;
     if (access(file, R_OK) < 0)
         return "the stand-in was not built (make check builds it; shared "
