@@ -47,7 +47,8 @@ struct dtensor_op_args {
     int64_t end;               /* after the last element; pad: elements after */
     int64_t step;              /* between elements; 0 is 1                    */
     double p;                  /* of a norm; INFINITY for the largest; the    */
-                               /* exponent of pow                             */
+                               /* exponent of pow; of dropout the probability */
+                               /* of a 0                                      */
     double value;              /* of what is padded or filled; factor of      */
                                /* scale, addcmul, addcdiv; addend of shift;   */
                                /* factor of the scores of attention, 0 is     */

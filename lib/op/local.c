@@ -140,6 +140,7 @@ static const struct dtn_local locals[] = {
     LOCAL("full_like", fill, DTN_FILL_VALUE, DTN_LOCAL_ALIAS),
     RANDOM("rand_like", DTN_RANDOM_UNIFORM),
     RANDOM("randn_like", DTN_RANDOM_NORMAL),
+    { "dropout", NULL, 0, DTN_LOCAL_ALIAS, NULL, NULL, dtn_local_dropout },
     LOCAL("new_zeros", fill, DTN_FILL_ZEROS, 0),
     LOCAL("new_ones", fill, DTN_FILL_ONES, 0),
     LOCAL("new_full", fill, DTN_FILL_VALUE, 0),

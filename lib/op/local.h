@@ -38,11 +38,13 @@ typedef int dtn_local_f(const struct dtn_local *local,
                         const struct dtn_parts *parts,
                         struct dtensor_error *err);
 
-/* Fill a tensor, of which this rank may have no part, for all ranks alike.
+/* Fill the outputs, of which this rank may have no part, for all ranks alike.
  * Errors: EINVAL  of this type or placement there are no random numbers
  */
 typedef int dtn_local_fill_f(const struct dtn_local *local,
-                             struct dtensor *out, struct dtensor_error *err);
+                             const struct dtn_parts *parts,
+                             struct dtensor *const out[],
+                             struct dtensor_error *err);
 
 /* Bytes of memory to work with; no data is there yet. */
 typedef size_t dtn_local_work_f(const struct dtn_local *local,

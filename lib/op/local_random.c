@@ -1,15 +1,25 @@
-/* local_random.c - operators that make tensors of random numbers
+/* local_random.c - operators that take random numbers
  *
- * The numbers are those of the whole, from the generator of the mesh: whatever
- * the placements are, an element gets the same one.
+ * They are those of dtensor_rand() and dtensor_dropout(), from the generator of
+ * the mesh.
  */
 #include "op/local_random.h"
+#include "tensor/tensor.h"
 #include "dtensor.h"
 
-int dtn_local_random(const struct dtn_local *local, struct dtensor *out,
-                     struct dtensor_error *err)
+int dtn_local_random(const struct dtn_local *local,
+                     const struct dtn_parts *parts,
+                     struct dtensor *const out[], struct dtensor_error *err)
 {
     return local->which == DTN_RANDOM_NORMAL
-           ? dtensor_normal(out, 0, 1, NULL, err)
-           : dtensor_uniform(out, 0, 1, NULL, err);
+           ? dtensor_normal(out[0], 0, 1, NULL, err)
+           : dtensor_uniform(out[0], 0, 1, NULL, err);
+}
+
+int dtn_local_dropout(const struct dtn_local *local,
+                      const struct dtn_parts *parts,
+                      struct dtensor *const out[], struct dtensor_error *err)
+{
+    return dtn_dropout(parts->in[0].data, parts->args->p, NULL, out[0], out[1],
+                       err);
 }

@@ -35,8 +35,10 @@ enum {
     DTN_OP_LOCAL_PICK = 256,      /* a reduced dimension that is cut is       */
                                   /* gathered, never cut otherwise (argmax)   */
     DTN_OP_ONE = 512,             /* args.dim has one entry                   */
-    DTN_OP_GAPLESS = 1024         /* rows of `collective` cut by S only: each */
+    DTN_OP_GAPLESS = 1024,        /* rows of `collective` cut by S only: each */
                                   /* rank then has neighbouring indices       */
+    DTN_OP_ALL = 2048             /* all outputs are made, also those that    */
+                                  /* the caller did not ask for               */
 };
 
 /* Arguments that an operator reads; a bit set.  They are part of its key. */

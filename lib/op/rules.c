@@ -86,7 +86,8 @@ const struct dtn_rule dtn_rules[] = {
       .letters = "*,*->*", .terms = "AA>A",
       .flags = DTN_OP_SMALL | DTN_OP_INPLACE },
     { .names = NAMES("dropout"),
-      .letters = "*->*,*", .types = "f>fb", .flags = DTN_OP_SMALL },
+      .letters = "*->*,*", .types = "f>fb",
+      .flags = DTN_OP_SMALL | DTN_OP_ALL },
 
     /* ---------------------------------------------- copies, new tensors --- */
     { .names = NAMES("clone"),

@@ -26,6 +26,8 @@
 #include "tensor/tensor.h"
 #include "dtensor.h"
 
+#include <string.h>
+
 /* One run. */
 struct running {
     const struct dtensor *const *in;       /* [decision->call.nin]            */
@@ -178,7 +180,7 @@ static int run_local(const struct running *run, struct dtensor *const out[],
     int rc = 0;
 
     if (b->local->fill)
-        return b->local->fill(b->local, out[0], err);
+        return b->local->fill(b->local, &parts, out, err);
     if (parts.me < 0)
         return 0;
     if (b->work > 0)
@@ -213,17 +215,28 @@ static int run_all(const struct running *run, struct dtensor *const out[],
 
 /* ---------------------------------------------------------- new outputs --- */
 
-static int outputs_make(const struct running *run, struct dtensor_error *err)
+/* Those from `first` on; all that the operator has, if it needs them. */
+static int outputs_make(struct running *run, int first,
+                        struct dtensor_error *err)
 {
     struct dtensor **made = run->d->bound->made;
     struct dtensor_error why;
     int rc = 0;
 
-    for (int i = 0; i < run->nout; i++)
+    if (run->d->flags & DTN_OP_ALL)
+        run->nout = run->d->inferred.nout;
+    for (int i = first; i < run->nout; i++)
         made[i] = NULL;
-    for (int i = 0; i < run->nout && rc == 0; i++)
+    for (int i = first; i < run->nout && rc == 0; i++)
         rc = dtn_tensor_create(&run->d->inferred.out[i], &made[i], &why);
     return rc == 0 ? 0 : run_end(run, rc, &why, err);
+}
+
+/* Destroy those from `first` on, which nobody asked for. */
+static void outputs_drop(const struct running *run, int first)
+{
+    for (int i = first; i < run->nout; i++)
+        dtensor_destroy(run->d->bound->made[i]);
 }
 
 static const struct dtensor_op_args no_args;
@@ -241,14 +254,12 @@ int dtensor_op(const char *op, int nin, const struct dtensor *const in[],
                          "dtensor_op_into() with out[0] = in[0])");
     if (rc != 0)
         return rc;
-    rc = outputs_make(&run, err);
+    rc = outputs_make(&run, 0, err);
     if (rc == 0)
         rc = run_all(&run, run.d->bound->made, err);
-    for (int i = 0; i < nout; i++)
-        if (rc == 0)
-            out[i] = run.d->bound->made[i];
-        else
-            dtensor_destroy(run.d->bound->made[i]);
+    outputs_drop(&run, rc == 0 ? nout : 0);
+    for (int i = 0; i < nout && rc == 0; i++)
+        out[i] = run.d->bound->made[i];
     return rc;
 }
 
@@ -306,5 +317,13 @@ int dtensor_op_into(const char *op, int nin, const struct dtensor *const in[],
                          "not in[0]");
     for (int i = 0; i < nout && rc == 0; i++)
         rc = output_check(&run, i, out, err);
-    return rc == 0 ? run_all(&run, out, err) : rc;
+    if (rc != 0 || nout == run.d->inferred.nout ||
+        !(run.d->flags & DTN_OP_ALL))
+        return rc == 0 ? run_all(&run, out, err) : rc;
+    memcpy(run.d->bound->made, out, (size_t)nout * sizeof out[0]);
+    rc = outputs_make(&run, nout, err);
+    if (rc == 0)
+        rc = run_all(&run, run.d->bound->made, err);
+    outputs_drop(&run, nout);
+    return rc;
 }

@@ -114,20 +114,32 @@ static void dropout_launch(const struct dtn_elements *elements, void *out,
 const struct dtn_formula dtn_dropout_formula = { dropout_make, dropout_launch,
                                                  2 };
 
-static int dropout_apply(const struct dtensor *t, double p,
-                         const struct dtensor *mask, struct dtensor *out,
-                         struct dtensor_error *err)
+static int dropout_apply(const void *in, double p, const struct dtensor *mask,
+                         struct dtensor *out, struct dtensor_error *err)
 {
-    const struct dtn_dropout dropout = { t->spec.dtype, p };
-    const size_t elem = dtensor_dtype_size(t->spec.dtype);
+    const struct dtn_dropout dropout = { out->spec.dtype, p };
+    const size_t elem = dtensor_dtype_size(out->spec.dtype);
 
-    if (t->bytes == 0)
+    if (out->bytes == 0)
         return 0;
-    return dtn_buffer_make(t->spec.mesh->ctx, &dtn_dropout_formula,
+    return dtn_buffer_make(out->spec.mesh->ctx, &dtn_dropout_formula,
                            &(struct dtn_elements){ .how = &dropout,
-                               .count = dtn_tensor_count(t), .out_bytes = elem,
-                               .in_bytes = { elem, 1 } }, out->local,
-                           (const void *const[]){ t->local, mask->local }, err);
+                               .count = dtn_tensor_count(out),
+                               .out_bytes = elem, .in_bytes = { elem, 1 } },
+                           out->local, (const void *const[]){ in, mask->local },
+                           err);
+}
+
+int dtn_dropout(const void *in, double p, struct dtensor_generator *gen,
+                struct dtensor *out, struct dtensor *mask,
+                struct dtensor_error *err)
+{
+    struct dtn_dist dist;
+    int rc = dtn_dist_keep(&dist, out->spec.dtype, p, err);
+
+    if (rc == 0)
+        rc = dtn_random_fill("dropout", mask, &dist, gen, err);
+    return rc == 0 ? dropout_apply(in, p, mask, out, err) : rc;
 }
 
 static int dropout_told(const struct dtensor *t, double p, struct dtensor *out,
@@ -155,9 +167,7 @@ int dtensor_dropout(const struct dtensor *t, double p,
     if (rc == 0)
         rc = dtn_tensor_create(&spec, &mask, err);
     if (rc == 0)
-        rc = dtn_random_fill("dropout", mask, &dist, gen, err);
-    if (rc == 0)
-        rc = dropout_apply(t, p, mask, out, err);
+        rc = dtn_dropout(t->local, p, gen, out, mask, err);
     if (rc == 0)
         rc = dropout_told(t, p, out, mask, err);
     if (rc != 0) {

@@ -77,6 +77,13 @@ struct dtn_dropout {
 };
 extern const struct dtn_formula dtn_index_formula, dtn_dropout_formula;
 
+/* dtensor_dropout() of `in`, this rank's part, into `out` and `mask`, which lie
+ * alike.  No call is noted.
+ */
+int dtn_dropout(const void *in, double p, struct dtensor_generator *gen,
+                struct dtensor *out, struct dtensor *mask,
+                struct dtensor_error *err);
+
 /* Elements of the local part. */
 size_t dtn_tensor_count(const struct dtensor *t);
 

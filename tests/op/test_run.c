@@ -114,8 +114,8 @@ static void refused(struct job *job, const struct dtensor_mesh *mesh)
             "works in place");
     refuses(job, dtensor_op("erf", 1, cs, NULL, 1, out, err),
             "not computed for c64");
-    refuses(job, dtensor_op("dropout", 1, aa, NULL, 1, out, err),
-            "can be inferred, but it is not computed");
+    refuses(job, dtensor_op("dropout", 1, aa, &(struct dtensor_op_args){
+            .p = 2 }, 1, out, err), "probability 2; expected 0 to 1");
     need(out[0] == a && out[1] == b, "a refused call wrote an output");
     dtensor_destroy(a);
     dtensor_destroy(b);
