@@ -49,19 +49,25 @@ int dtn_local_embedding(const struct dtn_local *local,
     return rc;
 }
 
-/* The table is made of zeros; it is never cut along its rows. */
+/* Added to zeros, or to the third input; of a table that is cut along its rows
+ * each rank adds to those that it has.
+ */
 int dtn_local_embedding_backward(const struct dtn_local *local,
                                  const struct dtn_parts *parts,
                                  struct dtensor_error *err)
 {
     int rc = index_check(parts, 1, parts->spec[0].shape[0], err);
 
-    if (rc == 0) {
+    if (rc != 0)
+        return rc;
+    if (parts->nin > 2)
+        dtn_op_copy(parts, &parts->out[0], &parts->in[2]);
+    else
         dtn_op_fill(parts, &parts->out[0], 0);
-        dtn_op_embedding_backward(parts, &parts->out[0], &parts->in[0],
-                                  &parts->in[1], 0);
-    }
-    return rc;
+    dtn_op_embedding_backward(parts, &parts->out[0], &parts->in[0],
+                              &parts->in[1],
+                              first_of(parts, &parts->spec[0], 0));
+    return 0;
 }
 
 int dtn_local_gather(const struct dtn_local *local,

@@ -71,7 +71,7 @@ const struct dtn_backward *dtn_backward_of(const struct dtn_note *note);
 /* Does no gradient pass, so that the outputs are constants? */
 bool dtn_backward_stops(const struct dtn_backward *backward);
 
-/* Functions of rows: shapes.c, again.c, cut.c */
+/* Functions of the table: shapes.c, rows.c, again.c, cut.c */
 dtn_backward_f dtn_back_cat, dtn_back_stack, dtn_back_split, dtn_back_unbind,
     dtn_back_select, dtn_back_slice, dtn_back_pad, dtn_back_permute,
     dtn_back_view, dtn_back_expand, dtn_back_repeat, dtn_back_redistribute,

@@ -197,6 +197,8 @@
     { "embedding", "", "10x6:f64:w 3x5:i64:i10", 0 },
     { "embedding", "", "10x6:f32:w 7:i32:i10", 0 },
     { "embedding_backward", "count=10", "3x5x6:f64:w 3x5:i64:i10", 0 },
+    { "embedding_backward", "", "7x6:f64:w 7:i64:i11 11x6:f64:w", 0 },
+    { "embedding_backward", "", "2x3x4:f32:w 2x3:i32:i9 9x4:f32:w", 0 },
     { "gather", "dim=1", "6x8:f64:w 6x4:i64:i8", 0 },
     { "gather", "dim=1", "9x8:f64:w 9x1:i64:i8", 0 },
     { "gather", "dim=0", "9x8:f64:w 3x5:i64:i9", 0 },

@@ -111,11 +111,14 @@ static void embedding(const struct whole in[], struct whole *out)
         out->at[i] = in->at[(int64_t)in[1].at[i / width] * width + i % width];
 }
 
-static void embedding_backward(const struct whole in[], struct whole *out)
+static void embedding_backward(const struct dtensor_op_call *call,
+                               const struct whole in[], struct whole *out)
 {
     const int64_t width = out->shape[1];
 
     memset(out->at, 0, sizeof out->at);
+    if (call->nin > 2)
+        memcpy(out->at, in[2].at, sizeof out->at);
     for (int64_t i = 0; i < whole_count(in); i++)
         out->at[(int64_t)in[1].at[i / width] * width + i % width] += in->at[i];
 }
@@ -145,7 +148,7 @@ static bool naive_indexed(const struct dtensor_op_call *call,
     if (is(call->op, "embedding"))
         embedding(in, out);
     else if (is(call->op, "embedding_backward"))
-        embedding_backward(in, out);
+        embedding_backward(call, in, out);
     else if (is(call->op, "scatter") || is(call->op, "scatter_add"))
         scatter(call, in, out);
     else
