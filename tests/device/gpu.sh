@@ -13,6 +13,8 @@ driver=$top_builddir/tests/standin/.libs
     skip_all "the driver of tests/standin is not built (shared libraries are needed)"
 grep -q 'cuda kernels yes' "$top_builddir/config.h" ||
     skip_all "built without nvcc: no kernels"
+[ -z "$SANITIZER_CFLAGS" ] ||
+    skip_all "a sanitizer has memory elsewhere than on the heap"
 dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 
