@@ -58,6 +58,16 @@ int dtn_exec_poll(struct dtn_exec *exec, struct dtensor_error *err);
 int dtn_exec_warm(struct dtn_exec *exec, const void *in, void *out,
                   struct dtensor_error *err);
 
+/* The executable is run many times with the same buffers: record what a device
+ * does.   Errors: ENOMEM
+ */
+int dtn_exec_repeats(struct dtn_exec *exec, struct dtensor_error *err);
+
+/* The context is poisoned or has ended: a device that waits for peers in a
+ * started run goes on.
+ */
+void dtn_exec_give_up(struct dtensor_ctx *ctx);
+
 /* An executable for one call, with n and me filled in, and its fingerprint.  It
  * is not cached; the caller destroys it.
  */

@@ -15,6 +15,7 @@
 #include "coll/request.h"
 #include "base/compiler.h"
 #include "base/wait.h"
+#include "coll/exec.h"
 #include "coll/state.h"
 #include "job/await.h"
 #include "job/ctx.h"
@@ -51,6 +52,8 @@ static void request_done(struct dtensor_request *request, int rc)
 {
     if (request->begun)
         request_occupy(request, false);
+    if (dtn_ctx_check(request->ctx, NULL) != 0)
+        dtn_exec_give_up(request->ctx);
     request->rc = rc;
     request->done = true;
     if (request->work->end)

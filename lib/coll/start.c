@@ -141,6 +141,8 @@ int dtn_persistent_create(const struct dtn_group *group, struct dtn_call *call,
     if (rc == 0)
         rc = dtn_exec_connect(coll->exec, &why);
     if (rc == 0)
+        rc = dtn_exec_repeats(coll->exec, &why);
+    if (rc == 0)
         rc = dtn_exec_warm(coll->exec, in, out, &why);
     if (rc != 0) {
         dtn_exec_destroy(coll->exec);

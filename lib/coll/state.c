@@ -9,6 +9,7 @@
 #include "coll/words.h"
 #include "base/error.h"
 #include "coll/choose.h"
+#include "coll/exec.h"
 #include "coll/execs.h"
 #include "coll/record.h"
 #include "coll/recorded.h"
@@ -25,6 +26,7 @@ static void coll_finish(struct dtensor_ctx *ctx)
     struct dtn_coll_state *coll = dtn_coll_of(ctx);
 
     dtn_requests_abandon(ctx);
+    dtn_exec_give_up(ctx);
     dtn_execs_clear(&coll->execs);
     dtn_models_destroy(coll->models);
     dtn_recorded_destroy(coll->recorded);

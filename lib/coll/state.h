@@ -29,6 +29,8 @@ struct dtn_coll_state {
                                             /* is a first                     */
     const struct dtn_exec_run *run;   /* the run that waits for a peer, or    */
                                       /* NULL                                 */
+    struct dtn_exec_run *apart;   /* the started run that has the second      */
+                                  /* queue of the device, or NULL             */
     struct dtn_device_words *words;   /* for signals of devices, or NULL      */
     int *everyone;                /* [world] 0, 1, 2, ...; NULL: not used yet */
     struct dtn_coll_peer {

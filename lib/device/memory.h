@@ -12,6 +12,7 @@ struct dtn_arena;
 struct dtn_box;
 struct dtn_elements;
 struct dtn_exporter;
+struct dtn_graph;
 struct dtn_launch;
 struct dtn_memory;
 struct dtn_reduction;
@@ -68,6 +69,13 @@ struct dtn_gemm {
  * Each pointer is to memory of this kind or of the host.
  */
 enum { DTN_LAUNCHED = 1 };
+
+/* A word by which devices signal, and what is done with it. */
+struct dtn_word_op {
+    void *word;                   /* as of post() and hold()                  */
+    uint64_t value;               /* written or waited for                    */
+    bool posts;                   /* written; else waited for                 */
+};
 
 struct dtn_memory_ops {
     const char *name;             /* of the kind, for messages                */
@@ -185,6 +193,40 @@ struct dtn_memory_ops {
      * more.
      */
     int (*unhold)(const struct dtn_memory *memory, void *words, size_t bytes);
+
+    /* There are two queues of operations, one of which is for calls that were
+     * started.  Use it from now on, or the other one.  NULL, as join(): there
+     * is one queue.
+     */
+    void (*turn)(const struct dtn_memory *memory, bool started);
+
+    /* Operations from now on come after those of the queue that is not used. */
+    int (*join)(const struct dtn_memory *memory);
+
+    /* Record operations from now on, instead of doing them.  NULL, as the four
+     * that follow: cannot.
+     */
+    int (*record)(const struct dtn_memory *memory);
+
+    /* While recording, post() and hold() words in this order, in one operation:
+     * the only one on words that can be recorded.
+     */
+    int (*batch)(const struct dtn_memory *memory,
+                 const struct dtn_word_op ops[], int n);
+
+    /* The end of recording.  *graphp is what was recorded; graphp NULL: it is
+     * thrown away.
+     */
+    int (*recorded)(const struct dtn_memory *memory, struct dtn_graph **graphp);
+
+    /* Do what was recorded, with these words for those of all batches in their
+     * order.  After an error nothing of it is done.
+     */
+    int (*replay)(const struct dtn_memory *memory, struct dtn_graph *graph,
+                  const struct dtn_word_op ops[]);
+
+    /* Free what was recorded. */
+    void (*forget)(const struct dtn_memory *memory, struct dtn_graph *graph);
 
     /* Host memory of whole pages is about to be copied to and from memory of
      * this kind often.  A pin that fails is not reported.  NULL, as unpin():

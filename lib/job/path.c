@@ -19,6 +19,7 @@ const char *dtn_path_plan(struct dtensor_ctx *ctx)
              ctx->plan_text, path->why[0] ? "staged: " : "in place", path->why,
              path->by_program ? "; reduced on copies in host memory, by a "
                                 "function of the program" : "",
-             path->streams ? ", GPUs signal" : "");
+             !path->streams ? "" : path->graph ? ", GPUs signal in a graph"
+                                               : ", GPUs signal");
     return path->plan;
 }

@@ -14,6 +14,7 @@ struct dtn_path {
                                   /* reached in place                         */
     bool by_program;              /* a function of the program's reduced      */
     bool streams;                 /* devices signalled each other             */
+    bool graph;                   /* what they did was one launch             */
     char plan[600];               /* dtensor_last_plan() of that run          */
 };
 

@@ -50,6 +50,28 @@ SAME_SIZE(dtn_cuda_access, CUmemAccessDesc)
 SAME_FIELD(dtn_cuda_access, CUmemAccessDesc, location)
 SAME_FIELD(dtn_cuda_access, CUmemAccessDesc, flags)
 
+
+/* The driver has a union for all kinds of operations. */
+#define SAME_WORD(kind, field)                                                \
+    _Static_assert(offsetof(struct dtn_cuda_mem_op, field)                    \
+                   == offsetof(CUstreamBatchMemOpParams, kind.field),         \
+                   #kind "." #field);
+SAME_SIZE(dtn_cuda_mem_op, CUstreamBatchMemOpParams)
+SAME_WORD(waitValue, operation)
+SAME_WORD(waitValue, address)
+SAME_WORD(waitValue, value64)
+SAME_WORD(waitValue, flags)
+SAME_WORD(waitValue, alias)
+SAME_WORD(writeValue, address)
+SAME_WORD(writeValue, value64)
+SAME_WORD(writeValue, flags)
+SAME_WORD(writeValue, alias)
+SAME_SIZE(dtn_cuda_mem_ops, CUDA_BATCH_MEM_OP_NODE_PARAMS)
+SAME_FIELD(dtn_cuda_mem_ops, CUDA_BATCH_MEM_OP_NODE_PARAMS, ctx)
+SAME_FIELD(dtn_cuda_mem_ops, CUDA_BATCH_MEM_OP_NODE_PARAMS, count)
+SAME_FIELD(dtn_cuda_mem_ops, CUDA_BATCH_MEM_OP_NODE_PARAMS, paramArray)
+SAME_FIELD(dtn_cuda_mem_ops, CUDA_BATCH_MEM_OP_NODE_PARAMS, flags)
+
 #define ONE_CALL(name, since, skill, params) + 1
 #define ONE_NUMBER(name, value) + 1
 
@@ -60,7 +82,7 @@ int main(void)
 
     ok(calls > 50, "%d calls are those of CUDA %d.%d, each in the version that "
        "the list names", calls, CUDA_VERSION / 1000, CUDA_VERSION % 1000 / 10);
-    ok(numbers > 90, "%d numbers and 4 structs are NVIDIA's, too", numbers);
+    ok(numbers > 90, "%d numbers and 6 structs are NVIDIA's, too", numbers);
     return done();
 }
 #else

@@ -114,8 +114,8 @@ static void test_drivers(void)
     text = told(standin_folder("old"), "DTN_STANDIN_VERSION", "11030");
     says("the oldest driver that is loaded is of CUDA 11.3", text,
          "loaded 11030\n");
-    says("... it has no graphs", text, "has no cuGraphInstantiateWithFlags "
-         "(CUDA 11.4)\n");
+    says("... it has no graphs", text, "has no cuStreamBatchMemOp "
+         "(CUDA 11.7)\n");
     ok(!strstr(text, "cuMemMap"), "... but shared memory");
 }
 

@@ -266,6 +266,90 @@ static int graph(int me, int sock)
     return cu->cuStreamSynchronize(stream);
 }
 
+/* Words in a graph: their values change from launch to launch, what they are
+ * does not.
+ */
+static CUstreamBatchMemOpParams ops[2] = {
+    { .operation = CU_STREAM_MEM_OP_WRITE_VALUE_64 },
+    { .operation = CU_STREAM_MEM_OP_WAIT_VALUE_64 } };
+static CUDA_BATCH_MEM_OP_NODE_PARAMS params = { .count = 2, .paramArray = ops };
+
+static int words_recorded(CUstream stream, CUdeviceptr at, CUgraph *recorded,
+                          CUgraphNode *node)
+{
+    CUstreamCaptureStatus status;
+    const CUgraphNode *nodes;
+    size_t n;
+
+    if (cu->cuStreamGetCaptureInfo(stream, &status, NULL, NULL, NULL, NULL)
+        || status != CU_STREAM_CAPTURE_STATUS_NONE)
+        return 1;
+    ops[0].address = ops[1].address = at;
+    if (cu->cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED)
+        || cu->cuStreamBatchMemOp(stream, 2, ops, 0)
+        || cu->cuStreamBatchMemOp(stream, 256, ops, 0)
+           != CUDA_ERROR_INVALID_VALUE
+        || cu->cuStreamBatchMemOp(stream, 2, ops, 1)
+           != CUDA_ERROR_INVALID_VALUE
+        || cu->cuStreamGetCaptureInfo(stream, &status, NULL, NULL, &nodes, &n)
+        || status != CU_STREAM_CAPTURE_STATUS_ACTIVE || n != 1)
+        return 2;
+    *node = nodes[0];
+    return cu->cuMemsetD8Async(at + 8, 1, 8, stream)
+        || cu->cuStreamEndCapture(stream, recorded) ? 3 : 0;
+}
+
+static int graph_of_words(int me, int sock)
+{
+    CUgraphExec exec, other;
+    CUgraph recorded;
+    CUgraphNode node;
+    CUdeviceptr at;
+    CUstream stream;
+    uint64_t out;
+    int rc;
+
+    if (cu->cuMemAlloc(&at, 16) || cu->cuStreamCreate(&stream, 1)
+        || cu->cuCtxGetCurrent(&params.ctx)
+        || cu->cuMemsetD8Async(at, 0, 16, stream)
+        || cu->cuStreamSynchronize(stream))
+        return 8;
+    rc = words_recorded(stream, at, &recorded, &node);
+    if (rc || cu->cuGraphInstantiateWithFlags(&exec, recorded, 0)
+        || cu->cuGraphInstantiateWithFlags(&other, recorded, 0))
+        return rc ? rc : 9;
+    /* The first launch has the values from before the change. */
+    ops[0].value64 = ops[1].value64 = 7;
+    if (cu->cuGraphLaunch(exec, stream)
+        || cu->cuGraphExecBatchMemOpNodeSetParams(exec, node, &params)
+        || cu->cuStreamSynchronize(stream)
+        || cu->cuMemcpyAsync(host(&out), at, 8, stream) || out != 0
+        || cu->cuGraphLaunch(exec, stream)
+        || cu->cuMemcpyAsync(host(&out), at, 8, stream) || out != 7
+        || cu->cuGraphLaunch(other, stream)
+        || cu->cuMemcpyAsync(host(&out), at, 8, stream) || out != 0)
+        return 4;
+    params.count = 1;
+    if (cu->cuGraphExecBatchMemOpNodeSetParams(exec, node, &params)
+        != CUDA_ERROR_INVALID_VALUE)
+        return 5;
+    params.count = 2;
+    ops[1].operation = CU_STREAM_MEM_OP_WRITE_VALUE_64;
+    if (cu->cuGraphExecBatchMemOpNodeSetParams(exec, node, &params)
+        != CUDA_ERROR_INVALID_VALUE)
+        return 6;
+    ops[1].operation = CU_STREAM_MEM_OP_WAIT_VALUE_64;
+    if (cu->cuGraphDestroy(recorded)
+        || cu->cuGraphExecBatchMemOpNodeSetParams(exec, node, &params)
+           != CUDA_ERROR_INVALID_VALUE
+        || cu->cuGraphLaunch((CUgraphExec)(void *)recorded, stream)
+           != CUDA_ERROR_INVALID_VALUE
+        || cu->cuGraphExecDestroy(exec) || cu->cuGraphExecDestroy(other)
+        || cu->cuGraphExecDestroy(exec) != CUDA_ERROR_INVALID_VALUE)
+        return 7;
+    return cu->cuStreamSynchronize(stream);
+}
+
 int main(void)
 {
     const char *why = standin_use();
@@ -278,5 +362,7 @@ int main(void)
     ok(two(refused), "memory that is not whole, exportable or mapped with "
        "access is refused");
     ok(two(graph), "a recorded copy is done by each launch of its graph");
+    ok(two(graph_of_words), "values of words change between launches; another "
+       "number or kind of words, and a graph that is gone, are refused");
     return done();
 }

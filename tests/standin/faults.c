@@ -19,10 +19,10 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic CUresult sticky;
 static _Atomic int things[STANDIN_THINGS];
 static char plan[PLAN_MAX];       /* as it was when counting began            */
-static struct {
+static struct count {
     const char *name;
     unsigned long calls;
-} counts[CALLS_MAX];
+} counts[CALLS_MAX], made[CALLS_MAX]; /* under a plan; since the beginning   */
 
 void standin_complain(const char *fmt, ...)
 {
@@ -67,20 +67,45 @@ CUresult standin_stuck(void)
     return sticky;
 }
 
-/* How often it was called under this plan. */
-static unsigned long calls_of(const char *call, const char *wanted)
+/* Its place in a table. */
+static struct count *count_of(struct count table[], const char *call)
 {
     int i = 0;
 
+    while (i < CALLS_MAX - 1 && table[i].name
+           && strcmp(table[i].name, call) != 0)
+        i++;
+    table[i].name = call;
+    return &table[i];
+}
+
+/* How often it was called under this plan. */
+static unsigned long calls_of(const char *call, const char *wanted)
+{
     if (strncmp(plan, wanted, sizeof plan - 1) != 0) {
         snprintf(plan, sizeof plan, "%s", wanted);
         memset(counts, 0, sizeof counts);
     }
-    while (i < CALLS_MAX - 1 && counts[i].name
-           && strcmp(counts[i].name, call) != 0)
-        i++;
-    counts[i].name = call;
-    return ++counts[i].calls;
+    return ++count_of(counts, call)->calls;
+}
+
+static void count_made(const char *call)
+{
+    pthread_mutex_lock(&lock);
+    count_of(made, call)->calls++;
+    pthread_mutex_unlock(&lock);
+}
+
+unsigned long standin_made(const char *call)
+{
+    unsigned long sum = 0;
+
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < CALLS_MAX && made[i].name; i++)
+        if (!call || strcmp(made[i].name, call) == 0)
+            sum += made[i].calls;
+    pthread_mutex_unlock(&lock);
+    return sum;
 }
 
 /* The error that is asked for, 0: none. */
@@ -119,6 +144,7 @@ CUresult standin_enter_stream(const char *call, CUresult *laterp)
 {
     CUresult rc = asked_for(call);
 
+    count_made(call);
     if (standin_stuck() != CUDA_SUCCESS)
         return standin_stuck();
     if (rc > 0)

@@ -26,6 +26,7 @@ EXPORTED CUresult cuGetProcAddress_v2(const char *name, void **fn, int version,
                                       cuuint64_t flags, int *why);
 EXPORTED int dtn_standin_left(char *text, size_t size);
 EXPORTED int dtn_standin_launches(void);
+EXPORTED unsigned long dtn_standin_made(const char *call);
 
 static int find(const char *name, void **fn, int version)
 {
@@ -80,4 +81,9 @@ int dtn_standin_left(char *text, size_t size)
 int dtn_standin_launches(void)
 {
     return standin_launches();
+}
+
+unsigned long dtn_standin_made(const char *call)
+{
+    return standin_made(call);
 }

@@ -14,7 +14,12 @@ struct standin_graph {
     struct standin_task **last;   /* where the next is appended               */
     struct standin_stream *origin; /* where the recording began               */
     bool spoilt;                  /* by a call that is not allowed            */
+    const struct standin_graph *made_of; /* a graph to launch: of that one    */
+    struct standin_graph *next;   /* of all                                   */
 };
+
+/* All that were not destroyed, under standin_lock. */
+static struct standin_graph *graphs;
 
 static struct standin_graph *graph_new(void)
 {
@@ -22,13 +27,39 @@ static struct standin_graph *graph_new(void)
 
     if (graph) {
         graph->last = &graph->first;
+        pthread_mutex_lock(&standin_lock);
+        graph->next = graphs;
+        graphs = graph;
+        pthread_mutex_unlock(&standin_lock);
         standin_count(STANDIN_GRAPH, 1);
     }
     return graph;
 }
 
+/* With the lock. */
+static bool graph_lives(const struct standin_graph *graph)
+{
+    const struct standin_graph *g = graphs;
+
+    while (g && g != graph)
+        g = g->next;
+    return g != NULL;
+}
+
+static void graph_unlist(struct standin_graph *graph)
+{
+    pthread_mutex_lock(&standin_lock);
+    for (struct standin_graph **g = &graphs; *g; g = &(*g)->next)
+        if (*g == graph) {
+            *g = graph->next;
+            break;
+        }
+    pthread_mutex_unlock(&standin_lock);
+}
+
 static void graph_free(struct standin_graph *graph)
 {
+    graph_unlist(graph);
     while (graph->first) {
         struct standin_task *task = graph->first;
 
@@ -38,6 +69,18 @@ static void graph_free(struct standin_graph *graph)
     }
     free(graph);
     standin_count(STANDIN_GRAPH, -1);
+}
+
+static bool graph_known(const char *call, const struct standin_graph *graph)
+{
+    bool known;
+
+    pthread_mutex_lock(&standin_lock);
+    known = graph_lives(graph);
+    pthread_mutex_unlock(&standin_lock);
+    if (!known)
+        standin_complain("%s: %p is no graph", call, (const void *)graph);
+    return known;
 }
 
 void standin_graph_add(struct standin_graph *graph,
@@ -122,16 +165,14 @@ CUresult standin_cuStreamEndCapture(CUstream handle, CUgraph *graphp)
     struct standin_stream *stream;
     struct standin_graph *graph;
 
-    if (rc != CUDA_SUCCESS)
-        return rc;
     stream = standin_stream_of(handle, "cuStreamEndCapture");
     graph = stream ? standin_recorded(stream) : NULL;
     if (!graph || graph->origin != stream)
-        return CUDA_ERROR_ILLEGAL_STATE;
-    standin_record_ends(graph);
-    if (graph->spoilt) {
+        return rc != CUDA_SUCCESS ? rc : CUDA_ERROR_ILLEGAL_STATE;
+    standin_record_ends(graph);           /* whatever it returns              */
+    if (rc != CUDA_SUCCESS || graph->spoilt) {
         graph_free(graph);
-        return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+        return rc != CUDA_SUCCESS ? rc : CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     }
     *graphp = (CUgraph)(void *)graph;
     return CUDA_SUCCESS;
@@ -148,14 +189,18 @@ CUresult standin_cuGraphInstantiateWithFlags(CUgraphExec *execp,
 
     if (rc != CUDA_SUCCESS)
         return rc;
+    if (!graph_known("cuGraphInstantiateWithFlags", graph))
+        return CUDA_ERROR_INVALID_VALUE;
     exec = graph_new();
     if (!exec)
         return CUDA_ERROR_OUT_OF_MEMORY;
+    exec->made_of = graph;
     for (struct standin_task *t = graph->first; t; t = t->next) {
         if (!task_copy(t, &own)) {
             graph_free(exec);
             return CUDA_ERROR_OUT_OF_MEMORY;
         }
+        own.node = t;
         standin_graph_add(exec, &own);
     }
     *execp = (CUgraphExec)(void *)exec;
@@ -175,6 +220,8 @@ CUresult standin_cuGraphLaunch(CUgraphExec handle, CUstream stream_handle)
     stream = standin_stream_of(stream_handle, "cuGraphLaunch");
     if (!stream)
         return CUDA_ERROR_INVALID_HANDLE;
+    if (!graph_known("cuGraphLaunch", exec) || !exec->made_of)
+        return CUDA_ERROR_INVALID_VALUE;
     for (const struct standin_task *t = exec->first; t && rc == 0;
          t = t->next) {
         if (!task_copy(t, &own))
@@ -186,20 +233,102 @@ CUresult standin_cuGraphLaunch(CUgraphExec handle, CUstream stream_handle)
     return rc;
 }
 
+static CUresult graph_destroy(const char *call, struct standin_graph *graph)
+{
+    CUresult rc = standin_enter(call);
+
+    if (rc != CUDA_SUCCESS)
+        return rc;
+    if (!graph_known(call, graph))
+        return CUDA_ERROR_INVALID_VALUE;
+    graph_free(graph);
+    return CUDA_SUCCESS;
+}
+
 CUresult standin_cuGraphDestroy(CUgraph handle)
 {
-    CUresult rc = standin_enter("cuGraphDestroy");
-
-    if (rc == CUDA_SUCCESS)
-        graph_free((void *)handle);
-    return rc;
+    return graph_destroy("cuGraphDestroy", (void *)handle);
 }
 
 CUresult standin_cuGraphExecDestroy(CUgraphExec handle)
 {
-    CUresult rc = standin_enter("cuGraphExecDestroy");
+    return graph_destroy("cuGraphExecDestroy", (void *)handle);
+}
 
-    if (rc == CUDA_SUCCESS)
-        graph_free((void *)handle);
-    return rc;
+/* ----------------------------------------------------------------- nodes -- */
+
+/* Every node comes after the one before it. */
+CUresult standin_cuStreamGetCaptureInfo(CUstream handle,
+                                        CUstreamCaptureStatus *status,
+                                        cuuint64_t *id, CUgraph *graphp,
+                                        const CUgraphNode **nodes, size_t *n)
+{
+    static _Thread_local CUgraphNode last;
+    CUresult rc = standin_cuStreamIsCapturing(handle, status);
+    const struct standin_graph *graph;
+    const struct standin_task *task;
+
+    if (rc != CUDA_SUCCESS || *status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
+        return rc;
+    rc = standin_enter_context("cuStreamGetCaptureInfo");
+    if (rc != CUDA_SUCCESS)
+        return rc;
+    graph = standin_recorded(standin_stream_of(handle,
+                                               "cuStreamGetCaptureInfo"));
+    task = graph->first;
+    while (task && task->next)
+        task = task->next;
+    last = (CUgraphNode)(uintptr_t)task;
+    if (id)
+        *id = (uintptr_t)graph;
+    if (graphp)
+        *graphp = (CUgraph)(uintptr_t)graph;
+    if (nodes)
+        *nodes = &last;
+    if (n)
+        *n = task != NULL;
+    return CUDA_SUCCESS;
+}
+
+/* The task of a graph to launch that is this node of the graph it was made of.
+ * NULL: there is none.
+ */
+static struct standin_task *graph_node(const struct standin_graph *exec,
+                                       const struct standin_task *node)
+{
+    struct standin_task *task = exec->first;
+    bool lives;
+
+    pthread_mutex_lock(&standin_lock);
+    lives = graph_lives(exec->made_of);
+    pthread_mutex_unlock(&standin_lock);
+    while (task && task->node != node)
+        task = task->next;
+    return lives ? task : NULL;
+}
+
+CUresult standin_cuGraphExecBatchMemOpNodeSetParams(
+    CUgraphExec handle, CUgraphNode node,
+    const CUDA_BATCH_MEM_OP_NODE_PARAMS *params)
+{
+    static const char call[] = "cuGraphExecBatchMemOpNodeSetParams";
+    CUresult rc = standin_enter_context(call);
+    struct standin_graph *exec = (void *)handle;
+    struct standin_task *task;
+
+    if (rc != CUDA_SUCCESS)
+        return rc;
+    if (!graph_known(call, exec) || !exec->made_of)
+        return CUDA_ERROR_INVALID_VALUE;
+    task = graph_node(exec, (void *)node);
+    if (!task || params->flags != 0
+        || params->ctx != standin_context(standin_current())
+        || !standin_words_good(call, params->paramArray, params->count)
+        || !standin_words_alike(task, params->paramArray, params->count)) {
+        standin_complain("%s: %s", call, task ? "not what the node is"
+                         : "no node of the graph that this one was made of");
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    memcpy(task->bytes, params->paramArray, task->nbytes);
+    return CUDA_SUCCESS;
 }

@@ -15,6 +15,7 @@
  * stream.c    queues and their threads
  * tasks.c     copies, values, host functions: what streams do
  * events.c    points in streams
+ * words.c     several words written and waited for at once
  * graphs.c    recording and launching
  * kernels.c   kernels by name
  * window.c    device memory that the CPU may touch for a while
@@ -78,6 +79,9 @@ enum standin_thing {
     STANDIN_THINGS
 };
 void standin_count(enum standin_thing thing, int more);
+
+/* How often that call was made, NULL: any call; for tests, by dlsym(). */
+unsigned long standin_made(const char *call);
 
 /* How many are left, in words; for tests, by dlsym(). */
 int standin_left(char *text, size_t size);
@@ -181,6 +185,7 @@ struct standin_task {
     void (*call)(void *arg);      /* host function                            */
     void *arg;                    /* of it                                    */
     const void *twin;             /* kernel                                   */
+    const struct standin_task *node; /* in a graph to launch: the node it is  */
     unsigned char *bytes;         /* owned: source or arguments, `nbytes`     */
     size_t nbytes;                /* bytes                                    */
     struct standin_stream *other; /* stream that is waited for ...            */
@@ -223,6 +228,19 @@ void standin_graph_add(struct standin_graph *graph,
 
 /* How often a kernel was launched; for tests, by dlsym(). */
 int standin_launches(void);
+
+/* May a stream or a node have these words?  Are they, but for addresses and
+ * values, those of the task?
+ */
+bool standin_words_good(const char *call, const CUstreamBatchMemOpParams ops[],
+                        unsigned n);
+bool standin_words_alike(const struct standin_task *task,
+                         const CUstreamBatchMemOpParams ops[], unsigned n);
+
+/* May a call write a word there, or wait for it?  Do it. */
+bool standin_word_good(const char *call, uint64_t at);
+CUresult standin_word_write(uint64_t at, uint64_t value);
+CUresult standin_word_wait(uint64_t at, uint64_t value, unsigned flags);
 
 /* A call that is not allowed while a stream records: the recording is void. */
 CUresult standin_graph_spoil(struct standin_graph *graph, const char *call);

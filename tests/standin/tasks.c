@@ -148,14 +148,19 @@ CUresult standin_cuMemsetD8Async(CUdeviceptr dst, unsigned char byte,
 
 /* ---------------------------------------------------------------- values -- */
 
-static CUresult run_write(struct standin_task *task)
+CUresult standin_word_write(uint64_t word, uint64_t value)
 {
-    _Atomic uint64_t *at = standin_reach(task->dst, sizeof *at, "write value");
+    _Atomic uint64_t *at = standin_reach(word, sizeof *at, "write value");
 
     if (!at)
         return CUDA_ERROR_ILLEGAL_ADDRESS;
-    atomic_store(at, task->value);
+    atomic_store(at, value);
     return CUDA_SUCCESS;
+}
+
+static CUresult run_write(struct standin_task *task)
+{
+    return standin_word_write(task->dst, task->value);
 }
 
 static bool value_satisfies(uint64_t value, uint64_t wanted, unsigned how)
@@ -172,17 +177,33 @@ static bool value_satisfies(uint64_t value, uint64_t wanted, unsigned how)
     }
 }
 
-static CUresult run_wait(struct standin_task *task)
+CUresult standin_word_wait(uint64_t word, uint64_t value, unsigned flags)
 {
-    _Atomic uint64_t *at = standin_reach(task->dst, sizeof *at, "wait value");
+    _Atomic uint64_t *at = standin_reach(word, sizeof *at, "wait value");
 
-    while (at && !value_satisfies(atomic_load(at), task->value, task->flags)) {
+    while (at && !value_satisfies(atomic_load(at), value, flags)) {
         if (standin_stuck() != CUDA_SUCCESS)
             return CUDA_SUCCESS;
         usleep(POLL_US);
-        at = standin_reach(task->dst, sizeof *at, "wait value");
+        at = standin_reach(word, sizeof *at, "wait value");
     }
     return at ? CUDA_SUCCESS : CUDA_ERROR_ILLEGAL_ADDRESS;
+}
+
+static CUresult run_wait(struct standin_task *task)
+{
+    return standin_word_wait(task->dst, task->value, task->flags);
+}
+
+bool standin_word_good(const char *call, uint64_t at)
+{
+    if (at % sizeof(uint64_t) == 0
+        && (standin_is_device(at) || pinned_now(at, sizeof(uint64_t)))
+        && task_takes(call, at, sizeof(uint64_t)))
+        return true;
+    standin_complain("%s: %#llx: expected 8 aligned bytes of the device", call,
+                     (unsigned long long)at);
+    return false;
 }
 
 static CUresult value_push(const char *call, CUstream handle,
@@ -193,13 +214,8 @@ static CUresult value_push(const char *call, CUstream handle,
 
     if (rc != CUDA_SUCCESS)
         return rc;
-    if (task->dst % sizeof(uint64_t) != 0
-        || !(standin_is_device(task->dst) || pinned_now(task->dst, 8))
-        || !task_takes(call, task->dst, sizeof(uint64_t))) {
-        standin_complain("%s: %#llx: expected 8 aligned bytes of the device",
-                         call, (unsigned long long)task->dst);
+    if (!standin_word_good(call, task->dst))
         return CUDA_ERROR_INVALID_VALUE;
-    }
     return standin_push(stream, task, NULL);
 }
 

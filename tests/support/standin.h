@@ -37,6 +37,11 @@ bool standin_maps(void);
  */
 int standin_launched(void);
 
+/* How often this process made that call of the stand-in, NULL: any; 0 with a
+ * real driver.
+ */
+unsigned long standin_called(const char *call);
+
 /* How many things of the driver this process has not freed, in words.  0 with a
  * real driver.
  */

@@ -140,7 +140,7 @@ void dtn_direct_say(struct dtn_exec_run *run)
     struct dtensor_ctx *ctx = run->ctx;
     struct dtn_path *path = &ctx->path;
 
-    path->streams = false;
+    path->streams = path->graph = false;
     path->call = run->exec->wires != 0 ? ctx->calls + 1 : 0;
     path->by_program = run->exec->sched.reduction.fn != NULL;
     if (run->exec->said || run->exec->wires == 0)

@@ -236,6 +236,7 @@ void dtn_exec_destroy(struct dtn_exec *exec)
     if (!exec)
         return;
     exec_forget(exec);
+    dtn_graph_destroy(exec);
     dtn_arena_free(&exec->group.ctx->arena, exec->tmp);
     if (exec->far)
         dtn_arena_free(exec->group.ctx->device->arena, exec->far);

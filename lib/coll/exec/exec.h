@@ -7,6 +7,8 @@
  *     expose.c    how peers access the buffers of a run
  *     direct.c    the same for buffers of a device, in place
  *     signals.c   signals that devices send each other
+ *     graph.c     what a device does in a persistent call, recorded
+ *     apart.c     the second queue of a device, for a started run
  *     watch.c     waiting for a device that waits for others
  *     launch.c    operations in host or device memory
  *     move.c      the steps that copy and reduce
@@ -31,6 +33,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct dtn_exec_graph;
 struct dtn_span;
 struct dtn_step;
 struct dtn_transport;
@@ -57,6 +60,8 @@ struct dtn_exec_peer {
                                   /* peer's; NULL: the hosts signal           */
     bool again;                   /* it sends READY once more, when its       */
                                   /* memory is ready                          */
+    bool meets;                   /* its READY came, and this rank has yet to */
+                                  /* answer                                   */
 };
 
 /* exec->base: the addresses of this rank's spaces; of the exposed OUT; and of
@@ -126,6 +131,11 @@ struct dtn_exec_run {
     int64_t left_ns;              /* end of the last start or poll, if timed  */
     bool streams;                 /* its device may signal: see signals.c     */
     struct dtn_remote words;      /* if so, name of the words for it          */
+    bool apart;                   /* its operations go to the second queue    */
+    bool defers;                  /* its device says READY to all peers at    */
+                                  /* once: it may be in a graph               */
+    bool records;                 /* its operations are recorded: graph.c     */
+    bool spoilt;                  /* one could not be                         */
     bool refused;                 /* a transport refused to register a space  */
     int step;                     /* index of the next step                   */
     struct dtn_exec_rows {            /* a put of a box in progress           */
@@ -177,6 +187,7 @@ struct dtn_exec {
     struct dtn_exec_access *reach;    /* one for each wait for READY, in      */
                                       /* order                                */
     int nready;                   /* waits for READY                          */
+    struct dtn_exec_graph *graph; /* of a persistent call; NULL: none         */
     struct dtn_exec_run started;      /* the run of dtn_exec_start()          */
 };
 
@@ -283,7 +294,7 @@ enum { DTN_EXEC_WORDS = DTN_EXEC_NNAMES };
  * its device?  meet: READY came from a peer.  post: DATA or DONE to a peer;
  * hold: from it.
  */
-void dtn_signals_begin(struct dtn_exec_run *run);
+int dtn_signals_begin(struct dtn_exec_run *run);
 int dtn_signals_meet(struct dtn_exec_run *run,
                      const struct dtn_exec_step *bound);
 int dtn_signals_post(struct dtn_exec_run *run, struct dtn_exec_peer *peer,
@@ -291,11 +302,38 @@ int dtn_signals_post(struct dtn_exec_run *run, struct dtn_exec_peer *peer,
 int dtn_signals_hold(struct dtn_exec_run *run, struct dtn_exec_peer *peer,
                      enum dtn_tag tag);
 
+/* graph.c.  meet: all READY came; launch what was recorded, or record the rest
+ * of the run.  note: a word while recording; the last one launches.
+ * DTN_UNRECORDED: there is no graph, go on after run->step without.
+ */
+enum { DTN_UNRECORDED = 1 };
+int dtn_graph_meet(struct dtn_exec_run *run);
+int dtn_graph_note(struct dtn_exec_run *run, const struct dtn_exec_peer *peer,
+                   enum dtn_tag tag, bool posts);
+bool dtn_graph_wanted(const struct dtn_exec *exec);
+void dtn_graph_end(struct dtn_exec_run *run);
+void dtn_graph_destroy(struct dtn_exec *exec);
+
+/* apart.c.  take: the second queue for a started run that is about to begin, if
+ * its device may signal and no other run has it.  turn: use it, or the first
+ * one.  leave: go to the first one after all.  end: give it back.
+ */
+void dtn_apart_take(struct dtn_exec_run *run);
+int dtn_apart_leave(struct dtn_exec_run *run);
+void dtn_apart_end(struct dtn_exec_run *run);
+
+static inline void dtn_apart_turn(const struct dtn_exec_run *run, bool started)
+{
+    if (run->apart)
+        run->memory->ops->turn(run->memory, started);
+}
+
 /* watch.c.  settle: wait until the device, which may wait for peers, is done;
- * 0, or a code, then the context is poisoned.  give_up: the run failed, let the
- * device go on.
+ * 0, or a code, then the context is poisoned.  poll: the same without waiting,
+ * EAGAIN.  give_up: the run failed, let the device go on.
  */
 int dtn_watch_settle(struct dtn_exec_run *run);
+int dtn_watch_poll(struct dtn_exec_run *run);
 void dtn_watch_give_up(struct dtn_exec_run *run);
 
 /* Number the messages of a new run. */

@@ -14,6 +14,10 @@
 
 int dtn_run_launched(struct dtn_exec_run *run, int rc)
 {
+    if (rc != DTN_LAUNCHED && run->records) {
+        run->spoilt = true;       /* the run goes on without a graph          */
+        return 0;
+    }
     if (rc != DTN_LAUNCHED)
         return dtn_poison(run->ctx, rc, run->ctx->world.rank, "%s in %s "
                           "memory: %s", run->exec->sched.name,
@@ -25,8 +29,8 @@ int dtn_run_launched(struct dtn_exec_run *run, int rc)
 
 int dtn_run_finish(struct dtn_exec_run *run, bool waits)
 {
-    int rc = run->streams && waits ? dtn_watch_settle(run)
-           : run->memory->ops->settle(run->memory, waits);
+    int rc = !run->streams ? run->memory->ops->settle(run->memory, waits)
+           : waits ? dtn_watch_settle(run) : dtn_watch_poll(run);
 
     if (rc == 0)
         run->launched = false;

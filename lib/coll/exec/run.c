@@ -83,6 +83,8 @@ static int run_wait(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
     const size_t bytes = bound->bytes;
     int rc;
 
+    if (run->streams && peer->meets)
+        return dtn_signals_meet(run, bound);
     if (run->streams && peer->words && step->tag != DTN_TAG_EAGER)
         return dtn_signals_hold(run, peer, step->tag);
     rc = run->polls ? dtn_poll(run->ctx, peer->rank, &run->wait, &signal)
@@ -331,17 +333,18 @@ static int run_begin(struct dtn_exec_run *run, struct dtn_exec *exec,
     run->nready = 0;
     run->wait.start_ns = 0;
     run->memory = dtn_memory_of(run->ctx->device, in, out);
-    run->launched = run->streams = false;
+    run->launched = run->streams = run->records = run->apart = false;
     exec->base[DTN_IN] = (unsigned char *)(uintptr_t)in;
     exec->base[DTN_OUT] = exec->base[DTN_EXEC_OUT_EXPOSED] = out;
     if (run->memory != &dtn_host) {
         memset(run->name, 0, sizeof run->name);
+        dtn_apart_take(run);
         rc = dtn_run_done(run, run->memory->ops->begin(run->memory));
     }
     if (rc == 0 && run_exposes(run))
         rc = dtn_expose(run);
     if (rc == 0 && exec->sched.streams)
-        dtn_signals_begin(run);
+        rc = dtn_signals_begin(run);
     if (rc != DTENSOR_EAGAIN)
         run_note(run);
     return rc;
@@ -350,9 +353,13 @@ static int run_begin(struct dtn_exec_run *run, struct dtn_exec *exec,
 static int run_end(struct dtn_exec_run *run, int rc, struct dtensor_error *err)
 {
     dtn_coll_of(run->ctx)->run = NULL;
+    if (rc != 0 && run->records)
+        dtn_graph_end(run);
     if (rc != 0 && run->streams)
         dtn_watch_give_up(run);
     dtn_run_settle(run, true);    /* operations launched before the failure   */
+    if (run->apart)
+        dtn_apart_end(run);
     if (run_exposes(run))
         rc = dtn_unexpose(run, rc);
     return rc == 0 ? 0 : dtn_ctx_check(run->ctx, err);
@@ -414,8 +421,13 @@ int dtn_exec_start(struct dtn_exec *exec, const void *in, void *out,
     exec->started.polls = true;
     rc = run_begin(&exec->started, exec, in, out, fingerprint);
     run_pause(&exec->started);
-    return rc == 0 || rc == DTENSOR_EAGAIN ? rc
-         : run_end(&exec->started, rc, err);
+    if (rc != 0 && rc != DTENSOR_EAGAIN)
+        return run_end(&exec->started, rc, err);
+    if (rc == 0)
+        dtn_apart_turn(&exec->started, false);
+    else
+        dtn_apart_end(&exec->started);
+    return rc;
 }
 
 int dtn_exec_warm(struct dtn_exec *exec, const void *in, void *out,
@@ -430,11 +442,13 @@ int dtn_exec_warm(struct dtn_exec *exec, const void *in, void *out,
     exec->trials.runs = 0;
     if (rc != 0)
         return rc;
+    dtn_apart_turn(&exec->started, true);
     rc = exec->tries ? dtn_cma_warm(&exec->started) : 0;
     if (rc == 0)
         rc = dtn_run_settle(&exec->started, true);
     if (rc != 0)
         return run_end(&exec->started, rc, err);
+    dtn_apart_end(&exec->started);
     if (run_exposes(&exec->started))
         dtn_unexpose(&exec->started, DTENSOR_EAGAIN);
     return 0;
@@ -445,6 +459,7 @@ int dtn_exec_poll(struct dtn_exec *exec, struct dtensor_error *err)
     struct dtn_exec_run *run = &exec->started;
     int rc = dtn_ctx_check(exec->group.ctx, err);
 
+    dtn_apart_turn(run, true);
     if (rc == 0) {
         dtn_coll_of(run->ctx)->run = run;
         run_resume(run);
@@ -453,6 +468,7 @@ int dtn_exec_poll(struct dtn_exec *exec, struct dtensor_error *err)
     }
     if (rc != DTENSOR_EAGAIN)
         return run_end(run, rc, err);
+    dtn_apart_turn(run, false);
     run_pause(run);
     return rc;
 }

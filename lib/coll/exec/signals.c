@@ -11,6 +11,9 @@
  * and not run.  Between it and this rank the hosts signal, and this rank says
  * READY once more when its memory is ready.
  *
+ * A persistent call is a graph (graph.c): its device says READY to all peers
+ * after the last READY of the hosts, in the graph.
+ *
  * A device waits for nobody before it has told all peers that it is ready.
  */
 #include "base/log.h"
@@ -32,7 +35,8 @@ static bool signals_able(const struct dtn_exec_run *run)
     const struct dtn_exec *exec = run->exec;
     const struct dtn_memory_ops *ops = run->memory->ops;
 
-    if (run->polls || run->memory == &dtn_host || run->ctx->path.why[0]
+    if (run->polls != run->apart || run->memory == &dtn_host
+        || run->ctx->path.why[0]
         || !ops->signals || exec->sched.reduction.fn
         || !ops->signals(run->memory))
         return false;
@@ -58,20 +62,22 @@ static bool signals_name(struct dtn_exec_run *run)
     return named;
 }
 
-void dtn_signals_begin(struct dtn_exec_run *run)
+int dtn_signals_begin(struct dtn_exec_run *run)
 {
     struct dtn_exec *exec = run->exec;
 
     for (int p = 0; p < exec->sched.n; p++) {
         exec->peers[p].words = NULL;
-        exec->peers[p].again = false;
+        exec->peers[p].again = exec->peers[p].meets = false;
     }
     run->streams = signals_able(run) && signals_name(run);
+    run->defers = run->streams && dtn_graph_wanted(exec);
     run->ctx->path.streams = run->streams;
+    return run->apart && !run->streams ? dtn_apart_leave(run) : 0;
 }
 
-int dtn_signals_post(struct dtn_exec_run *run, struct dtn_exec_peer *peer,
-                     enum dtn_tag tag)
+static int signals_post(struct dtn_exec_run *run, struct dtn_exec_peer *peer,
+                        enum dtn_tag tag)
 {
     struct dtn_device_words *words = dtn_words_of(run->ctx);
     const size_t there = dtn_word_of(run->ctx->world.rank, tag);
@@ -81,8 +87,8 @@ int dtn_signals_post(struct dtn_exec_run *run, struct dtn_exec_peer *peer,
         ++words->posted[dtn_word_of(peer->rank, tag)]));
 }
 
-int dtn_signals_hold(struct dtn_exec_run *run, struct dtn_exec_peer *peer,
-                     enum dtn_tag tag)
+static int signals_hold(struct dtn_exec_run *run, struct dtn_exec_peer *peer,
+                        enum dtn_tag tag)
 {
     struct dtn_device_words *words = dtn_words_of(run->ctx);
     const size_t word = dtn_word_of(peer->rank, tag);
@@ -92,15 +98,20 @@ int dtn_signals_hold(struct dtn_exec_run *run, struct dtn_exec_peer *peer,
         ++words->held[word]));
 }
 
-/* The last READY came: the device waits for those of all peers' devices. */
+/* The last READY came: the device says that it is ready, and waits for those of
+ * all peers.
+ */
 static int signals_ready(struct dtn_exec_run *run)
 {
     struct dtn_exec *exec = run->exec;
     int rc = 0;
 
     for (int p = 0; p < exec->sched.n && rc == 0; p++)
+        if (exec->peers[p].words && run->defers)
+            rc = signals_post(run, &exec->peers[p], DTN_TAG_READY);
+    for (int p = 0; p < exec->sched.n && rc == 0; p++)
         if (exec->peers[p].words)
-            rc = dtn_signals_hold(run, &exec->peers[p], DTN_TAG_READY);
+            rc = signals_hold(run, &exec->peers[p], DTN_TAG_READY);
     return rc;
 }
 
@@ -112,18 +123,54 @@ static int signals_again(struct dtn_exec_run *run,
         .fingerprint = run->fingerprint ^ bound->step->match_bits,
         .tag = DTN_TAG_READY,
     };
-    int rc = dtn_run_settle(run, true);
+    int rc = dtn_run_settle(run, !run->polls);
 
     return rc == 0 ? dtn_run_send(run, bound->peer->rank, &signal, NULL) : rc;
+}
+
+/* Say to a peer whose READY came that this rank is ready. */
+static int signals_answer(struct dtn_exec_run *run,
+                          const struct dtn_exec_step *bound)
+{
+    if (!bound->peer->words)
+        return signals_again(run, bound);
+    return run->defers ? 0 : signals_post(run, bound->peer, DTN_TAG_READY);
 }
 
 int dtn_signals_meet(struct dtn_exec_run *run,
                      const struct dtn_exec_step *bound)
 {
-    int rc = bound->peer->words
-           ? dtn_signals_post(run, bound->peer, DTN_TAG_READY)
-           : signals_again(run, bound);
+    int rc;
 
-    return rc == 0 && run->nready == run->exec->nready ? signals_ready(run)
-                                                       : rc;
+    bound->peer->meets = true;
+    rc = signals_answer(run, bound);
+    if (rc != 0)
+        return rc;
+    bound->peer->meets = false;
+    if (run->nready < run->exec->nready)
+        return 0;
+    rc = run->defers ? dtn_graph_meet(run) : DTN_UNRECORDED;
+    return rc == DTN_UNRECORDED ? signals_ready(run) : rc;
+}
+
+int dtn_signals_post(struct dtn_exec_run *run, struct dtn_exec_peer *peer,
+                     enum dtn_tag tag)
+{
+    int rc;
+
+    if (!run->records)
+        return signals_post(run, peer, tag);
+    rc = dtn_graph_note(run, peer, tag, true);
+    return rc == DTN_UNRECORDED ? signals_ready(run) : rc;
+}
+
+int dtn_signals_hold(struct dtn_exec_run *run, struct dtn_exec_peer *peer,
+                     enum dtn_tag tag)
+{
+    int rc;
+
+    if (!run->records)
+        return signals_hold(run, peer, tag);
+    rc = dtn_graph_note(run, peer, tag, false);
+    return rc == DTN_UNRECORDED ? signals_ready(run) : rc;
 }

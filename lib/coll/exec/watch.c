@@ -18,6 +18,7 @@
 #include "dtensor.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 static int peer_health(struct dtensor_ctx *ctx, int rank)
 {
@@ -136,6 +137,28 @@ int dtn_watch_settle(struct dtn_exec_run *run)
             return rc;
     }
     return rc == 0 ? watch_end(run) : rc;
+}
+
+int dtn_watch_poll(struct dtn_exec_run *run)
+{
+    struct dtensor_ctx *ctx = run->ctx;
+    struct dtn_wait *wait = &run->wait;
+    const int64_t now = dtn_now_ns();
+    int rc = run->memory->ops->settle(run->memory, false);
+
+    if (rc != DTENSOR_EAGAIN)
+        return rc == 0 ? watch_end(run) : rc;
+    for (int t = 0; t < ctx->ntransports; t++)
+        ctx->transports[t]->ops->progress(ctx->transports[t]);
+    if (wait->start_ns == 0)
+        wait->start_ns = wait->next_look_ns = now;
+    if (now - wait->start_ns > ctx->world.cluster->transport.op_timeout_ns)
+        return watch_late(run, dtn_words_of(ctx));
+    if (now < wait->next_look_ns)
+        return DTENSOR_EAGAIN;
+    wait->next_look_ns = now + 1000000;
+    rc = watch_peers(run, dtn_words_of(ctx));
+    return rc == 0 ? DTENSOR_EAGAIN : rc;
 }
 
 /* The context is poisoned. */

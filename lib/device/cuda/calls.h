@@ -110,6 +110,13 @@
        unsigned, unsigned, CUstream, void **, void **))                       \
     X(cuStreamBeginCapture, 10010, GRAPHS, (CUstream, CUstreamCaptureMode))   \
     X(cuStreamEndCapture, 10000, GRAPHS, (CUstream, CUgraph *))               \
+    X(cuStreamGetCaptureInfo, 11030, GRAPHS,                                  \
+      (CUstream, CUstreamCaptureStatus *, cuuint64_t *, CUgraph *,            \
+       const CUgraphNode **, size_t *))                                       \
+    X(cuStreamBatchMemOp, 11070, GRAPHS,                                      \
+      (CUstream, unsigned, CUstreamBatchMemOpParams *, unsigned))             \
+    X(cuGraphExecBatchMemOpNodeSetParams, 11070, GRAPHS,                      \
+      (CUgraphExec, CUgraphNode, const CUDA_BATCH_MEM_OP_NODE_PARAMS *))      \
     X(cuGraphInstantiateWithFlags, 11040, GRAPHS,                             \
       (CUgraphExec *, CUgraph, unsigned long long))                           \
     X(cuGraphLaunch, 10000, GRAPHS, (CUgraphExec, CUstream))                  \

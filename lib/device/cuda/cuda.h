@@ -11,6 +11,7 @@
  * blas.c       products of matrices by cuBLAS
  * queue.c      the stream, waiting for it, errors
  * values.c     words that streams write and wait for
+ * graphs.c     operations that are recorded and launched again
  * pointer.c    what kind of memory an address is
  * arena.c      device memory of an arena
  * exporter.c   device memory for network cards and for peers of the host
@@ -61,6 +62,13 @@ int dtn_cuda_check_stream(const struct dtn_memory *memory, void *stream,
 
 enum { DTN_CUDA_SLOTS = 2 };      /* pieces on their way at the same time     */
 
+/* One of the two queues. */
+struct dtn_cuda_queue {
+    CUstream stream;              /* NULL: it is not needed yet               */
+    bool launched, to_host;       /* as below                                 */
+    const char *running;          /* as below                                 */
+};
+
 struct dtn_cuda {
     struct dtn_memory memory;     /* the kind; first                          */
     struct dtn_arena arena;       /* device memory of tensors                 */
@@ -72,6 +80,9 @@ struct dtn_cuda {
     char name[80];                /* "GPU 0 (NVIDIA H100)"                    */
     CUcontext context;            /* the primary context of the device        */
     CUstream stream;              /* where operations go                      */
+    struct dtn_cuda_queue other;  /* the queue that is not used now           */
+    bool turned;                  /* the queue of started calls is            */
+    struct dtn_graph *recording;  /* NULL: operations are done                */
     CUstream aside;               /* passes what `stream` waits for; NULL:    */
                                   /* not needed yet                           */
     CUevent end;                  /* of what the program enqueued, or of ours */
@@ -133,6 +144,9 @@ int dtn_cuda_settle(const struct dtn_memory *memory, bool waits);
 int dtn_cuda_follow(const struct dtn_memory *memory, void *stream,
                     struct dtensor_error *err);
 
+void dtn_cuda_turn(const struct dtn_memory *memory, bool started);
+int dtn_cuda_join(const struct dtn_memory *memory);
+
 /* Note in the event of slot `slot` what was enqueued so far. */
 int dtn_cuda_mark(struct dtn_cuda *cuda, int slot);
 
@@ -155,6 +169,16 @@ int dtn_cuda_hold(const struct dtn_memory *memory, void *word, uint64_t value);
 int dtn_cuda_look(const struct dtn_memory *memory, uint64_t to[],
                   const void *words, size_t bytes);
 int dtn_cuda_unhold(const struct dtn_memory *memory, void *words, size_t bytes);
+
+/* graphs.c.  Of the kind. */
+int dtn_cuda_record(const struct dtn_memory *memory);
+int dtn_cuda_batch(const struct dtn_memory *memory,
+                   const struct dtn_word_op ops[], int n);
+int dtn_cuda_recorded(const struct dtn_memory *memory,
+                      struct dtn_graph **graphp);
+int dtn_cuda_replay(const struct dtn_memory *memory, struct dtn_graph *graph,
+                    const struct dtn_word_op ops[]);
+void dtn_cuda_forget(const struct dtn_memory *memory, struct dtn_graph *graph);
 
 /* pointer.c */
 bool dtn_cuda_holds(const struct dtn_memory *memory, const void *mem);

@@ -436,6 +436,7 @@ static void cuda_close(struct dtn_memory *memory)
 {
     struct dtn_cuda *cuda = dtn_cuda_of(memory);
     const struct dtn_cuda_driver *driver = cuda->driver;
+    CUstream streams[] = { cuda->aside, cuda->other.stream, cuda->stream };
     const bool entered = dtn_cuda_enter(cuda) == 0;
 
     for (int i = 0; i < DTN_CUDA_SLOTS; i++) {
@@ -447,10 +448,9 @@ static void cuda_close(struct dtn_memory *memory)
     dtn_cuda_blas_close(cuda);
     if (cuda->end)
         driver->cuEventDestroy(cuda->end);
-    if (cuda->aside)
-        driver->cuStreamDestroy(cuda->aside);
-    if (cuda->stream)
-        driver->cuStreamDestroy(cuda->stream);
+    for (int i = 0; i < 3; i++)
+        if (streams[i])
+            driver->cuStreamDestroy(streams[i]);
     dtn_cuda_kernels_close(cuda);
     dtn_arena_fini(&cuda->arena);
     if (entered)
@@ -487,6 +487,13 @@ const struct dtn_memory_ops dtn_cuda_ops = {
     .hold = dtn_cuda_hold,
     .look = dtn_cuda_look,
     .unhold = dtn_cuda_unhold,
+    .turn = dtn_cuda_turn,
+    .join = dtn_cuda_join,
+    .record = dtn_cuda_record,
+    .batch = dtn_cuda_batch,
+    .recorded = dtn_cuda_recorded,
+    .replay = dtn_cuda_replay,
+    .forget = dtn_cuda_forget,
     .pin = cuda_pin,
     .unpin = cuda_unpin,
     .close = cuda_close,

@@ -130,13 +130,13 @@ int dtn_cuda_settle(const struct dtn_memory *memory, bool waits)
 
 /* ----------------------------------------------- the program's stream --- */
 
-/* Our stream waits for what is on the program's stream now. */
-static int queue_follow(struct dtn_cuda *cuda)
+/* Our stream waits for what is on another one now. */
+static int queue_after(struct dtn_cuda *cuda, CUstream other, const char *name)
 {
     const struct dtn_cuda_driver *driver = cuda->driver;
     int rc = dtn_cuda_result(cuda, "cuEventRecord",
-                             driver->cuEventRecord(cuda->end, cuda->caller),
-                             "the program's stream %p", (void *)cuda->caller);
+                             driver->cuEventRecord(cuda->end, other),
+                             "%s %p", name, (void *)other);
 
     if (rc != 0)
         return rc;
@@ -144,7 +144,35 @@ static int queue_follow(struct dtn_cuda *cuda)
     return dtn_cuda_result(cuda, "cuStreamWaitEvent",
                            driver->cuStreamWaitEvent(cuda->stream, cuda->end,
                                                      0),
-                           "the program's stream %p", (void *)cuda->caller);
+                           "%s %p", name, (void *)other);
+}
+
+void dtn_cuda_turn(const struct dtn_memory *memory, bool started)
+{
+    struct dtn_cuda *cuda = dtn_cuda_of(memory);
+    const struct dtn_cuda_queue now = { cuda->stream, cuda->launched,
+                                        cuda->to_host, cuda->running };
+
+    if (cuda->turned == started)
+        return;
+    cuda->stream = cuda->other.stream;
+    cuda->launched = cuda->other.launched;
+    cuda->to_host = cuda->other.to_host;
+    cuda->running = cuda->other.running;
+    cuda->other = now;
+    cuda->turned = started;
+}
+
+int dtn_cuda_join(const struct dtn_memory *memory)
+{
+    struct dtn_cuda *cuda = dtn_cuda_of(memory);
+    int rc = dtn_cuda_enter(cuda);
+
+    if (rc != 0)
+        return rc;
+    rc = queue_after(cuda, cuda->other.stream, "the stream of started calls");
+    dtn_cuda_leave(cuda);
+    return rc != 0 ? rc : DTN_LAUNCHED;
 }
 
 int dtn_cuda_begin(const struct dtn_memory *memory)
@@ -157,7 +185,7 @@ int dtn_cuda_begin(const struct dtn_memory *memory)
     rc = dtn_cuda_enter(cuda);
     if (rc != 0)
         return rc;
-    rc = queue_follow(cuda);
+    rc = queue_after(cuda, cuda->caller, "the program's stream");
     dtn_cuda_leave(cuda);
     return rc != 0 ? rc : DTN_LAUNCHED;
 }

@@ -40,6 +40,24 @@ struct dtn_cuda_ipc_name {
     char reserved[64];            /* only the driver knows what is in it      */
 };
 
+/* One operation of cuStreamBatchMemOp() that writes a word or waits for it. */
+struct dtn_cuda_mem_op {
+    int operation;                /* CU_STREAM_MEM_OP_..._VALUE_64            */
+    unsigned long long address;   /* of the word                              */
+    uint64_t value64;             /* written or waited for                    */
+    unsigned flags;               /* as of the call for one word              */
+    unsigned long long alias;     /* the driver's                             */
+    uint64_t pad;                 /* to the size of the driver's union        */
+};
+
+/* A node of a graph with such operations. */
+struct dtn_cuda_mem_ops {
+    struct CUctx_st *ctx;         /* context                                  */
+    unsigned count;               /* operations                               */
+    struct dtn_cuda_mem_op *paramArray; /* [count]                            */
+    unsigned flags;               /* 0                                        */
+};
+
 struct dtn_cuda_uuid {
     char bytes[16];               /* the same in every process                */
 };
@@ -146,7 +164,10 @@ struct dtn_cuda_uuid {
     X(CU_STREAM_CAPTURE_STATUS_NONE, 0)                                       \
     X(CU_STREAM_CAPTURE_STATUS_ACTIVE, 1)                                     \
     X(CU_STREAM_CAPTURE_STATUS_INVALIDATED, 2)                                \
-    X(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, 1)
+    X(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, 1)                                 \
+    X(CU_STREAM_CAPTURE_MODE_RELAXED, 2)                                      \
+    X(CU_STREAM_MEM_OP_WAIT_VALUE_64, 4)                                      \
+    X(CU_STREAM_MEM_OP_WRITE_VALUE_64, 5)
 
 #ifndef DTN_CUDA_BY_NVIDIA
 
@@ -168,7 +189,10 @@ typedef struct CUlib_st *CUlibrary;
 typedef struct CUkern_st *CUkernel;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUgraph_st *CUgraph;
+typedef struct CUgraphNode_st *CUgraphNode;
 typedef struct CUgraphExec_st *CUgraphExec;
+typedef struct dtn_cuda_mem_op CUstreamBatchMemOpParams;
+typedef struct dtn_cuda_mem_ops CUDA_BATCH_MEM_OP_NODE_PARAMS;
 typedef struct dtn_cuda_uuid CUuuid;
 typedef struct dtn_cuda_ipc_name CUipcMemHandle;
 typedef struct dtn_cuda_location CUmemLocation;

@@ -2,8 +2,9 @@
  *
  * A stream that waits for a word does nothing else.  What has to pass it, to
  * look at the words or to end the waiting, goes to a stream of its own.  It is
- * made before the first wait: a GPU has a few queues, which streams get in
- * turn, and what shares a queue with a stream that waits is held up too.
+ * made, with the one of started calls, before the first wait: a GPU has a few
+ * queues, which streams get in turn, and what shares a queue with a stream that
+ * waits is held up too.
  */
 #include "base/wait.h"
 #include "device/cuda/cuda.h"
@@ -15,6 +16,19 @@
 
 /* What `unhold` writes to each byte: more than any value. */
 enum { VALUE_ENDS = 0x7f };
+
+/* The context is current. */
+static bool values_stream(struct dtn_cuda *cuda, CUstream *stream)
+{
+    if (*stream
+        || dtn_cuda_result(cuda, "cuStreamCreate",
+                           cuda->driver->cuStreamCreate(stream,
+                                                        CU_STREAM_NON_BLOCKING),
+                           "%s", cuda->name) == 0)
+        return true;
+    *stream = NULL;
+    return false;
+}
 
 bool dtn_cuda_signals(const struct dtn_memory *memory)
 {
@@ -31,11 +45,8 @@ bool dtn_cuda_signals(const struct dtn_memory *memory)
                cuda->device) != CUDA_SUCCESS || !able
         || dtn_cuda_enter(cuda) != 0)
         return false;
-    if (dtn_cuda_result(cuda, "cuStreamCreate",
-                        cuda->driver->cuStreamCreate(&cuda->aside,
-                                                     CU_STREAM_NON_BLOCKING),
-                        "%s", cuda->name) != 0)
-        cuda->aside = NULL;
+    if (values_stream(cuda, &cuda->other.stream))
+        values_stream(cuda, &cuda->aside);
     dtn_cuda_leave(cuda);
     return cuda->aside != NULL;
 }

@@ -1,0 +1,71 @@
+/* apart.c - the second queue of a device, for one started run
+ *
+ * Two started runs may begin in one order here and in another at a peer.  If
+ * the devices waited for their peers in one queue, the first run here could
+ * stand in front of what the first run there waits for.  So a started run whose
+ * device signals has a queue of its own, and only one has it at a time.  In the
+ * others the hosts signal, and nothing in the first queue waits for a peer.
+ */
+#include "coll/exec.h"
+#include "coll/exec/exec.h"
+#include "coll/state.h"
+#include "coll/words.h"
+#include "device/memory.h"
+#include "job/await.h"
+#include "job/ctx.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+
+void dtn_apart_take(struct dtn_exec_run *run)
+{
+    struct dtn_coll_state *coll = dtn_coll_of(run->ctx);
+    const struct dtn_memory_ops *ops = run->memory->ops;
+
+    if (!run->polls || !run->exec->sched.streams || coll->apart || !ops->turn
+        || !ops->signals(run->memory))
+        return;
+    coll->apart = run;
+    run->apart = true;
+    ops->turn(run->memory, true);
+    dtn_words_of(run->ctx);       /* before the queue waits for the program   */
+}
+
+/* What the run has launched stays before what it will launch. */
+int dtn_apart_leave(struct dtn_exec_run *run)
+{
+    dtn_apart_end(run);
+    return dtn_run_done(run, run->memory->ops->join(run->memory));
+}
+
+void dtn_apart_end(struct dtn_exec_run *run)
+{
+    if (!run->apart)
+        return;
+    run->memory->ops->turn(run->memory, false);
+    run->apart = false;
+    dtn_coll_of(run->ctx)->apart = NULL;
+}
+
+/* A context that has ended is poisoned for the peers: what the device of this
+ * rank tells them from now on is not true.
+ */
+void dtn_exec_give_up(struct dtensor_ctx *ctx)
+{
+    struct dtn_exec_run *run = dtn_coll_of(ctx)->apart;
+    const struct dtensor_error ended = ctx->failure;
+
+    if (!run)
+        return;
+    if (ctx->finished) {
+        ctx->failure.code = 0;
+        dtn_poison(ctx, DTENSOR_EINVAL, ctx->world.rank, "dtensor_fini() before "
+                   "a started call has ended (dtensor_wait() for it)");
+        ctx->failure = ended;
+    }
+    dtn_apart_turn(run, true);
+    if (run->streams)
+        dtn_watch_give_up(run);
+    dtn_run_settle(run, true);
+    dtn_apart_end(run);
+}
