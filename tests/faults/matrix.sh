@@ -45,7 +45,8 @@ result() {
     esac
     if [ ! -e "$said" ]; then
         # shellcheck disable=SC2086 # two words
-        timeout 900 $command >"$said" 2>&1 || echo "not ok" >>"$said"
+        timeout 900 $command >"$said" 2>&1 || echo "not ok: status $?" >>"$said"
+        grep -B3 -A12 '^not ok' "$said" | sed 's/^/# /' >&2
     fi
     if grep -q '^not ok' "$said"; then
         echo failed
