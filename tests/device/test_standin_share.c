@@ -306,7 +306,7 @@ static int graph_of_words(int me, int sock)
     CUgraphNode node;
     CUdeviceptr at;
     CUstream stream;
-    uint64_t out;
+    uint64_t out = 1;
     int rc;
 
     if (cu->cuMemAlloc(&at, 16) || cu->cuStreamCreate(&stream, 1)
