@@ -2,7 +2,7 @@
  *
  * Two ranks on the driver in tests/standin: a GPU's address before the library
  * has opened a GPU, memory of another device or of the wrong kind, a stream
- * that is being captured, too much memory, a GPU of two ranks.
+ * that is being captured, too much memory.
  *
  * Without this test, an address on a GPU could be taken for one of the host,
  * which ends the process.
@@ -426,29 +426,6 @@ static void rank_memory(int rank, int n, void *arg)
     dtensor_fini(job->ctx);
 }
 
-/* Two ranks on one GPU: allowed, right, and said. */
-static void rank_shared(int rank, int n, void *arg)
-{
-    static char text[8000];
-    struct job made, *job = &made;
-    FILE *said = tmpfile();
-    void *mem;
-
-    need(said && dup2(fileno(said), STDERR_FILENO) >= 0, "no file for the log");
-    setenv("DTN_LOG", "info", 1);
-    job_open(job, rank, n, file);
-    need(pread(fileno(said), text, sizeof text - 1, 0) > 0
-         && strstr(text, "gpu: 2 ranks of localhost share GPU 1 (Stand-in 1), "
-                   "which does their work by turns"), "%s", text);
-    fclose(said);
-    cuda_start(1);
-    mem = cuda_alloc();
-    fill(mem, (float)rank);
-    good(allreduce(job, mem, mem));
-    has(mem, 1);
-    dtensor_fini(job->ctx);
-}
-
 /* ------------------------------------------------------------- cases --- */
 
 static const struct {
@@ -467,8 +444,6 @@ static const struct {
       rank_captured, NULL, NULL },
     { "a function of the program's is said", PATIENCE ON_GPU, rank_function,
       NULL, NULL },
-    { "gpus = 1: two ranks share a GPU, which is said", PATIENCE ON_GPU,
-      rank_shared, "1", NULL },
     { "too much memory is ENOMEM, and all goes on", PATIENCE ON_GPU,
       rank_memory, NULL, "83886080" },
 };

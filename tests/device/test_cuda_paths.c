@@ -150,6 +150,24 @@ static void rank_required(int rank, int n, void *arg)
     _exit(0);
 }
 
+/* Two ranks on one GPU: it is said, and they map its memory. */
+static void rank_shared(int rank, int n, void *arg)
+{
+    static char text[8000];
+    struct job made, *job = &made;
+    FILE *said = tmpfile();
+
+    need(said && dup2(fileno(said), STDERR_FILENO) >= 0, "no file for the log");
+    setenv("DTN_LOG", "info", 1);
+    job_open(job, rank, n, file);
+    need(pread(fileno(said), text, sizeof text - 1, 0) > 0
+         && strstr(text, "gpu: 2 ranks of localhost share GPU 0 (Stand-in 0), "
+                   "which does their work by turns"), "%s", text);
+    fclose(said);
+    dtensor_fini(job->ctx);
+    rank_words(rank, n, arg);
+}
+
 /* A plan of a mesh on GPUs says what is to be expected. */
 static void rank_plan(int rank, int n, void *arg)
 {
@@ -191,8 +209,8 @@ static const struct {
       NULL, NULL, "; GPU memory staged: tcp reaches host memory only" },
     { "peers of the host map it", "shm", PATIENCE REQUIRED ON_GPU, rank_words,
       NULL, NULL, "; GPU memory in place" },
-    { "they map it on one GPU", "shm", PATIENCE REQUIRED ON_GPU, rank_words,
-      "DTN_STANDIN_DEVICES", "1", "; GPU memory in place" },
+    { "they map it on one GPU, and say so", "shm", PATIENCE REQUIRED ON_GPU,
+      rank_shared, "DTN_STANDIN_DEVICES", "1", "; GPU memory in place" },
     { "buffers of one rank on the GPU, of the other on the host", "shm",
       PATIENCE ON_GPU, rank_mixed, NULL, NULL, NULL },
     { "the same by a ring", "shm", PATIENCE ON_GPU "[tuning]\nallreduce = "
