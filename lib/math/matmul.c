@@ -215,8 +215,8 @@ static struct dtn_array matrix_at(enum dtensor_dtype dtype, const char *at,
                                .stride = { stride[0], stride[1] } };
 }
 
-/* Rows without gaps, in the type of the computation, `at` bytes behind the start
- * of the workspace, which is NULL if nothing is copied.
+/* Rows without gaps, in the type of the computation, `at` bytes behind the
+ * start of the workspace, which is NULL if nothing is copied.
  */
 static struct dtn_array copy_at(const struct product *p, char *workspace,
                                 size_t at, int64_t rows, int64_t columns)
