@@ -8,6 +8,7 @@
  * was compared with ours.
  */
 #include "base/box.h"
+#include "base/compiler.h"
 #include "base/wait.h"
 #include "boot/boot.h"
 #include "coll/exec.h"
@@ -350,16 +351,22 @@ static int run_begin(struct dtn_exec_run *run, struct dtn_exec *exec,
     return rc;
 }
 
-static int run_end(struct dtn_exec_run *run, int rc, struct dtensor_error *err)
+/* Of a run on a device: wait for what was launched before a failure. */
+static DTN_NOINLINE void run_end_device(struct dtn_exec_run *run, int rc)
 {
-    dtn_coll_of(run->ctx)->run = NULL;
     if (rc != 0 && run->records)
         dtn_graph_end(run);
     if (rc != 0 && run->streams)
         dtn_watch_give_up(run);
-    dtn_run_settle(run, true);    /* operations launched before the failure   */
-    if (run->apart)
-        dtn_apart_end(run);
+    dtn_run_settle(run, true);
+    dtn_apart_end(run);
+}
+
+static int run_end(struct dtn_exec_run *run, int rc, struct dtensor_error *err)
+{
+    dtn_coll_of(run->ctx)->run = NULL;
+    if (run->memory != &dtn_host)
+        run_end_device(run, rc);
     if (run_exposes(run))
         rc = dtn_unexpose(run, rc);
     return rc == 0 ? 0 : dtn_ctx_check(run->ctx, err);
