@@ -55,7 +55,9 @@ static bool input_same(const struct dtn_signature *sig,
     return dtn_placement_equal(&p, &in->placement[m], in->mesh->size[m]);
 }
 
-/* A dimension that is reduced and cut already is gathered or left. */
+/* A dimension that is reduced and cut already is gathered, or left as it is if
+ * the operator reduces over the ranks.
+ */
 static bool picks(const struct dtn_signature *sig,
                   const struct dtn_option *option, int m)
 {
@@ -65,7 +67,8 @@ static bool picks(const struct dtn_signature *sig,
         p->kind == DTENSOR_REPLICATE ||
         (p->kind != DTENSOR_PARTIAL && !dtn_signature_names(sig, p->dim)))
         return true;
-    return option->row->in[0].lies == DTN_LIES_WHOLE;
+    return option->row->collective ||
+           option->row->in[0].lies == DTN_LIES_WHOLE;
 }
 
 static void option_add(struct dtn_options *options, int m,

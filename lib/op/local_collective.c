@@ -6,12 +6,14 @@
  * then 1.503; and exp(x - 3) / 1.503 is the rest.  Numbers of rows are f64.
  */
 #include "op/local_collective.h"
+#include "base/dtype.h"
 #include "math/pointwise.h"
 #include "math/select.h"
 #include "math/softmax.h"
 #include "dtensor.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <string.h>
 
 enum { NUMBERS = 4 };             /* of each row, at most                     */
@@ -49,7 +51,7 @@ static int reduce(const struct dtn_parts *parts, const struct dtn_array *first,
     const size_t count = (size_t)dtn_array_count(first) * (size_t)n;
 
     return count == 0 ? 0 : dtensor_allreduce(parts->among, first->data,
-                                              first->data, count, DTENSOR_F64,
+                                              first->data, count, first->dtype,
                                               op, err);
 }
 
@@ -188,6 +190,67 @@ int dtn_reduce_cut(enum dtn_reduction_kind kind, const struct dtn_parts *parts,
     out.dtype = parts->out[0].dtype;
     dtn_cast(&out, &b);
     return 0;
+}
+
+/* ------------------------------------------------------------- extremes --- */
+
+static bool element_same(enum dtensor_dtype dtype, const void *a, const void *b,
+                         size_t i)
+{
+    const double x = dtn_load(dtype, a, i), y = dtn_load(dtype, b, i);
+
+    if (!dtn_dtype_is_float(dtype))
+        return dtn_load_int(dtype, a, i) == dtn_load_int(dtype, b, i);
+    return x == y || (isnan(x) && isnan(y));
+}
+
+/* The extremes of this rank's parts, and where they are in them. */
+static void extremes_own(bool largest, const struct dtn_parts *parts, int dim,
+                         const struct dtn_array *value,
+                         const struct dtn_array *place)
+{
+    int64_t *at = place->data;
+
+    if (parts->in->shape[dim] > 0) {
+        dtn_extreme(largest, value, place, parts->in, dim);
+        return;
+    }
+    dtn_reduce_dims(largest ? DTN_REDUCE_MAX : DTN_REDUCE_MIN, value, parts->in,
+                    0);
+    for (int64_t i = 0; i < dtn_array_count(place); i++)
+        at[i] = INT64_MAX;
+}
+
+/* An allreduce of the extremes; then one of the least place of those that have
+ * it, of ties the first as in a whole row.
+ */
+int dtn_extreme_cut(bool largest, const struct dtn_parts *parts, int dim,
+                    int64_t first, const struct dtn_array *value,
+                    const struct dtn_array *index, struct dtensor_error *err)
+{
+    struct dtn_array own = numbers(parts, 1u << dim, 0);
+    struct dtn_array best = numbers(parts, 1u << dim, 1);
+    struct dtn_array place = numbers(parts, 1u << dim, 2);
+    const size_t count = (size_t)dtn_array_count(&place);
+    int64_t *at = place.data;
+    int rc;
+
+    own.dtype = best.dtype = parts->in->dtype;
+    place.dtype = DTENSOR_I64;
+    extremes_own(largest, parts, dim, &own, &place);
+    dtn_array_copy(&best, &own);
+    rc = reduce(parts, &best, 1, largest ? DTENSOR_MAX : DTENSOR_MIN, err);
+    for (size_t i = 0; i < count && rc == 0; i++)
+        at[i] = at[i] < INT64_MAX &&
+                element_same(own.dtype, own.data, best.data, i) ? at[i] + first
+                                                                : INT64_MAX;
+    if (rc == 0 && index)
+        rc = reduce(parts, &place, 1, DTENSOR_MIN, err);
+    if (rc == 0 && index)
+        dtn_array_copy(index, &place);
+    if (rc == 0 && value)
+        dtn_array_copy(value, &best);
+    return rc;
 }
 
 /* ---------------------------------------------------------------- norms --- */

@@ -23,6 +23,14 @@ int dtn_softmax_backward_cut(bool logarithm, const struct dtn_parts *parts,
 int dtn_reduce_cut(enum dtn_reduction_kind kind, const struct dtn_parts *parts,
                    unsigned row, double p, struct dtensor_error *err);
 
+/* The extremes along `dim` and the first place of each in the whole row, of
+ * which this rank has the elements from `first` on; `value` or `index` may be
+ * NULL.
+ */
+int dtn_extreme_cut(bool largest, const struct dtn_parts *parts, int dim,
+                    int64_t first, const struct dtn_array *value,
+                    const struct dtn_array *index, struct dtensor_error *err);
+
 /* norm->mean and norm->rstd may be NULL. */
 int dtn_norm_cut(const struct dtn_norm *norm, const struct dtn_parts *parts,
                  struct dtensor_error *err);

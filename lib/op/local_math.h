@@ -12,6 +12,7 @@ dtn_local_takes_f dtn_takes_pointwise;
  * element (`which` 1) or the least, and where it is; PLACE: only where.
  */
 dtn_local_f dtn_local_reduce, dtn_local_extreme, dtn_local_place;
+dtn_local_work_f dtn_work_extreme;
 dtn_local_takes_f dtn_takes_reduction;
 
 /* Elements in order; `which` is of enum dtn_order_kind. */

@@ -9,6 +9,7 @@
 #include "op/local_math.h"
 #include "op/words.h"
 #include "base/error.h"
+#include "layout/layout.h"
 #include "math/pointwise.h"
 #include "math/reduction.h"
 #include "dtensor.h"
@@ -113,11 +114,31 @@ static int extreme_check(const struct dtn_parts *parts, int dim,
 {
     char shape[170];
 
-    if (parts->in->shape[dim] > 0 || dtn_array_count(&parts->out[0]) == 0)
+    if (parts->want->shape[dim] > 0 || dtn_array_count(&parts->out[0]) == 0)
         return 0;
     return dtn_fail(err, DTENSOR_EINVAL, "%s of %s: dimension %d has no "
                     "elements", parts->op, dtn_shape_words(parts->want->ndim,
                     parts->want->shape, shape, sizeof shape), dim);
+}
+
+size_t dtn_work_extreme(const struct dtn_local *local,
+                        const struct dtn_parts *parts)
+{
+    return dtn_work_cut(parts, 1u << dtn_local_dim(parts, 0, parts->in->ndim));
+}
+
+/* Of rows that are cut; this rank's part of them are neighbours. */
+static int extreme_cut(const struct dtn_local *local,
+                       const struct dtn_parts *parts, int dim,
+                       const struct dtn_array *value,
+                       const struct dtn_array *index,
+                       struct dtensor_error *err)
+{
+    int64_t shape[DTENSOR_MAX_DIMS], offset[DTENSOR_MAX_DIMS];
+
+    dtn_layout(&parts->want[0], parts->me, shape, offset);
+    return dtn_extreme_cut(local->which, parts, dim, offset[dim], value, index,
+                           err);
 }
 
 int dtn_local_extreme(const struct dtn_local *local,
@@ -130,12 +151,16 @@ int dtn_local_extreme(const struct dtn_local *local,
 
     if (rc != 0 || dtn_array_count(&value) == 0)
         return rc;
+    if (parts->nout > 1)
+        index = reduced_view(parts, 1);
+    if (parts->among)
+        return extreme_cut(local, parts, dim, &value,
+                           parts->nout > 1 ? &index : NULL, err);
     if (parts->nout == 1) {
         dtn_op_reduce(parts, local->which ? DTN_REDUCE_MAX : DTN_REDUCE_MIN,
                       &value, parts->in, 0);
         return 0;
     }
-    index = reduced_view(parts, 1);
     dtn_op_extreme(parts, local->which, &value, &index, parts->in, dim);
     return 0;
 }
@@ -147,6 +172,8 @@ int dtn_local_place(const struct dtn_local *local,
     const struct dtn_array index = reduced_view(parts, 0);
     int rc = extreme_check(parts, dim, err);
 
+    if (rc == 0 && dtn_array_count(&index) > 0 && parts->among)
+        return extreme_cut(local, parts, dim, NULL, &index, err);
     if (rc == 0 && dtn_array_count(&index) > 0)
         dtn_op_extreme(parts, local->which, NULL, &index, parts->in, dim);
     return rc;

@@ -33,7 +33,7 @@ enum {
     DTN_OP_LOOSE = 64,            /* where sizes differ nothing is cut        */
     DTN_OP_STAR_LAST = 128,       /* rows of "*" come after those of letters  */
     DTN_OP_LOCAL_PICK = 256,      /* a reduced dimension that is cut is       */
-                                  /* gathered, never cut otherwise (argmax)   */
+                                  /* gathered, or reduced by itself (argmax)  */
     DTN_OP_ONE = 512,             /* args.dim has one entry                   */
     DTN_OP_GAPLESS = 1024,        /* rows of `collective` cut by S only: each */
                                   /* rank then has neighbouring indices       */

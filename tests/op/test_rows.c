@@ -59,7 +59,8 @@ static const struct {
     { "var", "dim=1", "4x6", "S(0) -> S(0)|S(1) -> R, allreduces sum, sum" },
     { "logsumexp", "", "4x6", "S(0) -> R, allreduces max, sum|"
       "S(1) -> R, allreduces max, sum" },
-    { "max_dim", "dim=1", "4x6", "S(0) -> S(0), S(0)" },
+    { "max_dim", "dim=1", "4x6", "S(0) -> S(0), S(0)|"
+      "S(1) -> R, R, allreduces max, min" },
     { "cumsum", "dim=0", "4x6", "S(1) -> S(1)|P(sum) -> P(sum)|"
       "P(avg) -> P(avg)" },
     { "dot", "", "4 4", "S(0), S(0) -> P(sum)|P(sum), R -> P(sum)|"
