@@ -360,7 +360,7 @@ DTN_INLINE double norm_backed(const struct dtn_finish_args *args, uint64_t row,
         if (args->how == DTN_FINISH_SOFTMAX_BACK) {                           \
             x = dtn_softmax_back_##kind(x, w, (T)by0);                        \
         } else if (args->how == DTN_FINISH_LOG_BACK) {                        \
-            x = dtn_log_softmax_back_##kind(x, w, (T)by0);                    \
+            x = dtn_log_softmax_back_##kind(x, dtn_exp_##kind(w), (T)by0);    \
         } else if (args->how == DTN_FINISH_NORM_BACK) {                       \
             x = (T)norm_backed(args, row, by0, (double)x, (double)w,          \
                 args->bias ? (double)get_##kind(t, (const char *)args->bias   \

@@ -8,7 +8,7 @@
 #include "math/functions.h"
 
 /* Of g, what came out (y), and the sum of g y over the row; of the logarithm of
- * softmax that of g.
+ * softmax exp(y) in place of y, and the sum of g.
  */
 #define DTN_SOFTMAX_BACK(kind, T)                                             \
     DTN_FUNCTION T dtn_softmax_back_##kind(T g, T y, T sum)                   \
@@ -17,7 +17,7 @@
     }                                                                         \
     DTN_FUNCTION T dtn_log_softmax_back_##kind(T g, T y, T sum)               \
     {                                                                         \
-        return g - dtn_exp_##kind(y) * sum;                                   \
+        return g - y * sum;                                                   \
     }
 DTN_SOFTMAX_BACK(f32, float)
 DTN_SOFTMAX_BACK(f64, double)

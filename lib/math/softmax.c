@@ -221,14 +221,27 @@ static double row_dot(struct dtn_strips *rows, bool logarithm)
     return sum;
 }
 
+/* What came out; of a logarithm its exponential, in `made`. */
+static const void *out_load(const struct dtn_strips *rows, bool logarithm,
+                            void *room, void *made)
+{
+    const void *out = dtn_strips_load(rows, CAME_OUT, room);
+
+    if (!logarithm)
+        return out;
+    dtn_finish_softmax(false, rows->how[CAME_OUT].work, made, out, rows->n,
+                       (const double[]){ 0, 1 });
+    return made;
+}
+
 static void row_backward(struct dtn_strips *rows, bool logarithm, double sum)
 {
-    _Alignas(64) char room[2][DTN_BLOCK_BYTES], made[DTN_BLOCK_BYTES];
+    _Alignas(64) char room[3][DTN_BLOCK_BYTES], made[DTN_BLOCK_BYTES];
 
     for (bool on = dtn_strips_block(rows); on;
          on = dtn_strips_next_block(rows)) {
         const void *grad = dtn_strips_load(rows, GRAD, room[0]);
-        const void *out = dtn_strips_load(rows, CAME_OUT, room[1]);
+        const void *out = out_load(rows, logarithm, room[1], room[2]);
         void *to = dtn_strips_place(rows, IN_GRAD, made);
 
         if (rows->how[GRAD].work == DTENSOR_F64)
