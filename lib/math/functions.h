@@ -155,9 +155,24 @@ DTN_FUNCTION double dtn_gelu_f64(double x)
     return x * (x < 0 ? above : x != x ? x : 1.0 - above);
 }
 
+/* As dtn_one_exp_f32(). */
+DTN_FUNCTION double dtn_one_exp_f64(double x)
+{
+    double rest;
+    const int64_t k = exp_parts_of_f64(x > 708.0 ? -708.0
+                                       : x < -710.0 ? 710.0 : -x, &rest);
+
+    return 1.0 + (1.0 + rest) * f64_of_bits((uint64_t)(1023 + k) << 52);
+}
+
 DTN_FUNCTION double dtn_sigmoid_f64(double x)
 {
-    return 1.0 / (1.0 + dtn_exp_f64(-x));
+    return 1.0 / dtn_one_exp_f64(x);
+}
+
+DTN_FUNCTION double dtn_silu_f64(double x)
+{
+    return x / dtn_one_exp_f64(x);
 }
 
 DTN_FUNCTION double dtn_softplus_f64(double x)

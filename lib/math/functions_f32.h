@@ -350,9 +350,26 @@ DTN_FUNCTION float dtn_pow_f32(float x, float p)
 
 /* ------------------------------------------------------ of one exponent --- */
 
+/* 1 + exp(-x), infinite if exp(-x) is above 2^127.5.  The power of two is one
+ * factor, that of an exponent of 128 being infinity.
+ */
+DTN_FUNCTION float dtn_one_exp_f32(float x)
+{
+    float rest;
+    const int32_t k = dtn_exp_parts_f32(dtn_between_f32(-x, -87.0F, 89.0F),
+                                        &rest);
+
+    return 1.0F + (1.0F + rest) * dtn_power_of_two(k);
+}
+
 DTN_FUNCTION float dtn_sigmoid_f32(float x)
 {
-    return 1.0F / (1.0F + dtn_exp_f32(-x));
+    return 1.0F / dtn_one_exp_f32(x);
+}
+
+DTN_FUNCTION float dtn_silu_f32(float x)
+{
+    return x / dtn_one_exp_f32(x);
 }
 
 DTN_FUNCTION float dtn_softplus_f32(float x)

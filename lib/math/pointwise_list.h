@@ -41,7 +41,7 @@
     X(RSQRT, rsqrt, kind, T, T, 1 / dtn_sqrt_##kind(x))                       \
     X(RECIPROCAL, reciprocal, kind, T, T, 1 / x)                              \
     X(GELU, gelu, kind, T, T, dtn_gelu_##kind(x))                             \
-    X(SILU, silu, kind, T, T, x * dtn_sigmoid_##kind(x))                      \
+    X(SILU, silu, kind, T, T, dtn_silu_##kind(x))                             \
     X(SOFTPLUS, softplus, kind, T, T, dtn_softplus_##kind(x))                 \
     X(CLAMP, clamp, kind, T, T, x < p ? p : x > q ? q : x)                    \
     X(SHIFT, shift, kind, T, T, x + p)                                        \

@@ -14,7 +14,9 @@
 #include "dtensor.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 typedef double total_f(const void *elements, int64_t n, double total,
                        double middle);
@@ -33,17 +35,46 @@ struct totals_loops {
     place_f *place[2];
 };
 
+/* A float as a whole number of the same order: see totals_lanes.h. */
+#define KEY(kind, T, I, LARGEST, infinity)                                    \
+    typedef I dtn_key_##kind;                                                 \
+    static inline I dtn_key_bits_##kind(T x)                                  \
+    {                                                                         \
+        I bits;                                                               \
+                                                                              \
+        memcpy(&bits, &x, sizeof bits);                                       \
+        return bits;                                                          \
+    }                                                                         \
+    static inline T dtn_key_float_##kind(I key)                               \
+    {                                                                         \
+        const I bits = key < 0 ? key ^ LARGEST : key;                         \
+        T x;                                                                  \
+                                                                              \
+        memcpy(&x, &bits, sizeof x);                                          \
+        return x;                                                             \
+    }                                                                         \
+    static inline bool dtn_key_plain_##kind(I key)                            \
+    {                                                                         \
+        return key <= (infinity) && key >= -(infinity) - 1;                   \
+    }
+
+KEY(f32, float, int32_t, INT32_MAX, 0x7f800000)
+KEY(f64, double, int64_t, INT64_MAX, 0x7ff0000000000000)
+
 #define LANES_TARGET
 #define LANES_NAME(name) name##_plain
+#define LANES_KEYS 0
 #include "math/totals_lanes.h"
 
 #ifdef DTN_WIDTHS
 #define LANES_TARGET DTN_TARGET_AVX2
 #define LANES_NAME(name) name##_avx2
+#define LANES_KEYS 0
 #include "math/totals_lanes.h"
 
 #define LANES_TARGET DTN_TARGET_AVX512
 #define LANES_NAME(name) name##_avx512
+#define LANES_KEYS 1
 #include "math/totals_lanes.h"
 #endif
 

@@ -1,12 +1,13 @@
 /* totals_lanes.h - the loops of totals.c, for one vector width
  *
  * Included once for each width with LANES_TARGET, the attribute that asks the
- * compiler for it, and LANES_NAME(x), which keeps the names apart.  There are
- * always 32 running totals: element i goes to number i % 32, and in the end the
- * upper half is joined with the lower, five times.  So the bits do not depend
- * on the width.  A step makes a total of the total `t`, the element `x` and the
- * middle `m`.  The second function of each pair does the same for many columns,
- * row by row.
+ * compiler for it, LANES_NAME(x), which keeps the names apart, and LANES_KEYS:
+ * whether extremes are found faster among whole numbers than among floats.
+ * There are always 32 running totals: element i goes to number i % 32, and in
+ * the end the upper half is joined with the lower, five times.  So the bits do
+ * not depend on the width.  A step makes a total of the total `t`, the element
+ * `x` and the middle `m`.  The second function of each pair does the same for
+ * many columns, row by row.
  */
 #define HALVE(lane, half, join)                                               \
     for (int j = 0; j < half; j++) {                                          \
@@ -85,11 +86,39 @@
         }                                                                     \
     }
 
-/* Of extremes nothing is rounded, so they keep their type; 64 of them are
- * enough for the compiler to leave the loop a loop, and make vectors of it.
+/* The bits of a float as a whole number of the same order, and back: those of a
+ * negative one are turned.  A NaN is beyond the infinities.  `sizes`: without
+ * the sign.
  */
-#define EXTREME(name, kind, T, worst, value, better)                          \
-    LANES_TARGET static double LANES_NAME(name##_##kind)(                     \
+#define KEYS(kind, T, I, LARGEST, name, key)                                  \
+    LANES_TARGET static void LANES_NAME(name##_##kind)(                       \
+        const T *array, int64_t n, I *lowp, I *highp)                         \
+    {                                                                         \
+        I low = LARGEST, high = -low - 1;                                     \
+                                                                              \
+        for (int64_t i = 0; i < n; i++) {                                     \
+            const I b = dtn_key_bits_##kind(array[i]);                        \
+            const I k = key;                                                  \
+                                                                              \
+            low = k < low ? k : low;                                          \
+            high = k > high ? k : high;                                       \
+        }                                                                     \
+        *lowp = low;                                                          \
+        *highp = high;                                                        \
+    }
+
+KEYS(f32, float, int32_t, INT32_MAX, keys, b ^ (b >> 31 & INT32_MAX))
+KEYS(f32, float, int32_t, INT32_MAX, sizes, b & INT32_MAX)
+KEYS(f64, double, int64_t, INT64_MAX, keys, b ^ (b >> 63 & INT64_MAX))
+KEYS(f64, double, int64_t, INT64_MAX, sizes, b & INT64_MAX)
+
+/* Of extremes nothing is rounded, so they keep their type.  Whole numbers are
+ * compared, in one instruction.  Only where there is a NaN, or the result is a
+ * zero, whose sign is that of the first, the floats are, in 64 lanes: enough
+ * for the compiler to leave the loop a loop, and make vectors of it.
+ */
+#define EXTREME(name, kind, T, worst, value, better, keys, end)               \
+    LANES_TARGET static double LANES_NAME(name##_slow_##kind)(                \
         const void *elements, int64_t n, double total, double m)              \
     {                                                                         \
         const T *array = elements;                                            \
@@ -117,6 +146,21 @@
             t = better(x, t);                                                 \
         }                                                                     \
         return (double)t;                                                     \
+    }                                                                         \
+    LANES_TARGET static double LANES_NAME(name##_##kind)(                     \
+        const void *elements, int64_t n, double total, double m)              \
+    {                                                                         \
+        const T t = (T)total;                                                 \
+        dtn_key_##kind low, high;                                             \
+                                                                              \
+        if (!LANES_KEYS)                                                      \
+            return LANES_NAME(name##_slow_##kind)(elements, n, total, m);     \
+        LANES_NAME(keys##_##kind)(elements, n, &low, &high);                  \
+        const T x = dtn_key_float_##kind(end);                                \
+                                                                              \
+        if (dtn_key_plain_##kind(low) && dtn_key_plain_##kind(high) && x != 0)\
+            return (double)better(x, t);                                      \
+        return LANES_NAME(name##_slow_##kind)(elements, n, total, m);         \
     }                                                                         \
     LANES_TARGET static void LANES_NAME(name##_columns_##kind)(               \
         const void *elements, int64_t apart, int64_t n, int64_t width,        \
@@ -149,10 +193,10 @@
     TOTAL(count, kind, T, 0, t + (x != 0 ? 1.0 : 0.0), t + x)                 \
     TOTAL(abs, kind, T, 0, t + fabs(x), t + x)                                \
     TOTAL(squares, kind, T, 0, t + (x - m) * (x - m), t + x)                  \
-    EXTREME(max, kind, T, -INFINITY, e, LARGER)                               \
-    EXTREME(min, kind, T, INFINITY, e, SMALLER)                               \
-    EXTREME(most, kind, T, 0, e < 0 ? -e : e, LARGER)                         \
-    EXTREME(least, kind, T, INFINITY, e < 0 ? -e : e, SMALLER)                \
+    EXTREME(max, kind, T, -INFINITY, e, LARGER, keys, high)                   \
+    EXTREME(min, kind, T, INFINITY, e, SMALLER, keys, low)                    \
+    EXTREME(most, kind, T, 0, e < 0 ? -e : e, LARGER, sizes, high)            \
+    EXTREME(least, kind, T, INFINITY, e < 0 ? -e : e, SMALLER, sizes, low)    \
     LANES_TARGET static double LANES_NAME(made_exp_##kind)(                   \
         void *to, const void *elements, int64_t n, double total,              \
         double middle)                                                        \
@@ -223,6 +267,7 @@ static const struct totals_loops LANES_NAME(loops) = {
 #undef HALVE
 #undef TOTAL
 #undef EXTREME
+#undef KEYS
 #undef LARGER
 #undef SMALLER
 #undef TOTALS
@@ -231,3 +276,4 @@ static const struct totals_loops LANES_NAME(loops) = {
 #undef COLUMNS
 #undef LANES_TARGET
 #undef LANES_NAME
+#undef LANES_KEYS

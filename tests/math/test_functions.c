@@ -133,6 +133,16 @@ static long double softplus_long(long double x)
     return x > 0 ? x + log1pl(expl(-x)) : log1pl(expl(x));
 }
 
+static long double sigmoid_long(long double x)
+{
+    return 1 / (1 + expl(-x));
+}
+
+static long double silu_long(long double x)
+{
+    return x / (1 + expl(-x));
+}
+
 static const struct {
     const char *name;
     enum dtn_pointwise op;
@@ -145,6 +155,8 @@ static const struct {
     { "log1p", DTN_LOG1P, log1pl, 4 },
     { "expm1", DTN_EXPM1, expm1l, 4 },
     { "sinh", DTN_SINH, sinhl, 4 },
+    { "sigmoid", DTN_SIGMOID, sigmoid_long, 4 },
+    { "silu", DTN_SILU, silu_long, 4 },
     { "softplus", DTN_SOFTPLUS, softplus_long, 4 },
     { "erf", DTN_ERF, erfl, 4 },
     { "erfc", DTN_ERFC, erfcl, 8 },

@@ -8,6 +8,8 @@
  * the last, or an empty part give something else than the neutral element.
  */
 #include "math/reduction.h"
+#include "math/block.h"
+#include "math/totals.h"
 #include "math/width.h"
 #include "base/dtype.h"
 #include "dtensor.h"
@@ -333,6 +335,59 @@ static void test_extremes(void)
        (unsigned long long)rand_seed(4));
 }
 
+/* Element i of a block: any, zeros, few zeros, NaNs, infinite ones. */
+static double extreme_element(int what, int i)
+{
+    const double sign = i % 3 ? 1 : -1;
+
+    switch (what) {
+    case 0: return sign * (1 + (i * 37) % 101) / 7;
+    case 1: return sign * 0.0;
+    case 2: return i % 5 ? -1 - i : sign * 0.0;
+    case 3: return i % 97 == 60 ? (double)NAN : sign * i;
+    default: return i % 7 ? sign * i : sign * (double)INFINITY;
+    }
+}
+
+/* Extremes of n elements at one width, 8 bytes each. */
+static void extremes_at(int width, int what, int n, double found[8])
+{
+    static const enum dtn_total kinds[4] = { DTN_TOTAL_MAX, DTN_TOTAL_MIN,
+                                             DTN_TOTAL_MOST, DTN_TOTAL_LEAST };
+    const double first[4] = { (double)-INFINITY, (double)INFINITY, 0,
+                              (double)INFINITY };
+    float narrow[DTN_BLOCK];
+    double wide[DTN_BLOCK];
+
+    dtn_width_force(width);
+    for (int i = 0; i < n; i++)
+        narrow[i] = (float)(wide[i] = extreme_element(what, i));
+    for (int k = 0; k < 4; k++) {
+        found[k] = dtn_total(kinds[k], DTENSOR_F32, narrow, n, first[k], 0);
+        found[4 + k] = dtn_total(kinds[k], DTENSOR_F64, wide, n, first[k], 0);
+    }
+}
+
+/* Of every width the same bits, also the sign of a zero. */
+static void test_extreme_widths(void)
+{
+    static const int lengths[] = { 1, 2, 63, 64, 65, 200, DTN_BLOCK };
+    int differ = 0;
+
+    for (int width = 1; width < 3 && dtn_width_force(width); width++)
+        for (int what = 0; what < 5; what++)
+            for (int l = 0; l < 7; l++) {
+                double want[8], found[8];
+
+                extremes_at(0, what, lengths[l], want);
+                extremes_at(width, what, lengths[l], found);
+                differ += memcmp(want, found, sizeof want) != 0;
+            }
+    dtn_width_force(-1);
+    ok(differ == 0, "extremes have the same bits at every width: %d differ",
+       differ);
+}
+
 int main(void)
 {
     seed = rand_seed(4);
@@ -342,5 +397,6 @@ int main(void)
     test_complex();
     test_empty();
     test_extremes();
+    test_extreme_widths();
     return done();
 }
