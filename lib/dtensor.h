@@ -61,5 +61,6 @@
 #include "dtensor/attention.h"   /* attention with the sequence cut           */
 #include "dtensor/tape.h"        /* gradients                                 */
 #include "dtensor/module.h"      /* modules: a model as a tree                */
+#include "dtensor/debug.h"       /* counters and traces                       */
 
 #endif

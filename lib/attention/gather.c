@@ -6,6 +6,7 @@
  */
 #include "attention/attention.h"
 #include "base/dtype.h"
+#include "job/watcher.h"
 #include "math/pointwise.h"
 #include "mesh/mesh.h"
 #include "redist/redist.h"
@@ -64,6 +65,8 @@ static int gather(const struct half *side, int cut, struct dtensor_error *err)
         (struct dtensor_placement){ .kind = DTENSOR_REPLICATE },
         side->spec->dtype);
 
+    dtn_watch_cause(whole.mesh->ctx, "attention", 0, "every rank attends to all "
+                    "keys and values");
     return dtn_redistribute(side->spec, &whole, side->part.data,
                             side->whole.data, err);
 }
@@ -76,6 +79,8 @@ static int scatter(const struct half *side, int cut, struct dtensor_error *err)
     const struct dtensor_spec cut_again = spec_as(side, cut,
         side->spec->placement[cut], side->grads.dtype);
 
+    dtn_watch_cause(terms.mesh->ctx, "attention", 0, "gradients of keys and "
+                    "values are summed");
     return dtn_redistribute(&terms, &cut_again, side->grads.data,
                             side->grad.data, err);
 }

@@ -24,7 +24,8 @@ struct dtn_exec;
 int dtn_exec_create(const struct dtn_group *group, struct dtn_sched *sched,
                     struct dtn_exec **execp, struct dtensor_error *err);
 void dtn_exec_set_record(struct dtn_exec *exec,
-                         const struct dtn_call_record *said);
+                         const struct dtn_call_record *said,
+                         double predicted_ns);
 void dtn_exec_destroy(struct dtn_exec *exec);
 const struct dtn_sched *dtn_exec_sched(const struct dtn_exec *exec);
 

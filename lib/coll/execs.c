@@ -249,7 +249,7 @@ static int entry_make(const struct dtn_group *group,
              call->n, call->n == 1 ? "" : "s",
              dtn_choice_text(&pick, why, sizeof why));
     entry->cached.text_bytes = strlen(entry->cached.text) + 1;
-    dtn_exec_set_record(entry->cached.exec, &said);
+    dtn_exec_set_record(entry->cached.exec, &said, pick.ns);
     return 0;
 }
 

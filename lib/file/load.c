@@ -11,6 +11,7 @@
 #include "file/bytes.h"
 #include "file/file.h"
 #include "job/ctx.h"
+#include "job/watcher.h"
 #include "layout/spec.h"
 #include "mesh/mesh.h"
 #include "redist/redist.h"
@@ -278,6 +279,8 @@ int dtensor_load(const struct dtensor_spec *spec, const char *path,
         return dtn_tensor_return(made, 0, tp);
     dtn_slabs_spec(&to, &load.file.spec);
     rc = load_read_all(&load, err);
+    dtn_watch_cause(to.mesh->ctx, "load", 0, "each rank has read its part of "
+                    "the file");
     if (rc == 0)
         rc = dtn_redistribute(&load.file.spec, &to, load.elements, made->local,
                               err);

@@ -10,6 +10,7 @@
 #include "file/bytes.h"
 #include "file/file.h"
 #include "job/ctx.h"
+#include "job/watcher.h"
 #include "layout/layout.h"
 #include "mesh/mesh.h"
 #include "redist/redist.h"
@@ -95,6 +96,8 @@ static int save_gather(struct save *save, const struct dtensor *t,
         return dtn_tensor_end_all(spec->mesh,
                                   dtn_fail_nomem(&why, "save", bytes), &why,
                                   err);
+    dtn_watch_cause(spec->mesh->ctx, "save", 0, "each rank writes its part of "
+                    "the file");
     return dtn_redistribute(&t->spec, spec, t->local, save->elements, err);
 }
 

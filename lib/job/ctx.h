@@ -24,6 +24,7 @@ struct dtn_memory;
 struct dtn_recorder;
 struct dtn_transport;
 struct dtn_wait;
+struct dtn_watcher;
 
 #define DTN_MAX_TRANSPORTS 3
 
@@ -88,6 +89,7 @@ struct dtensor_ctx {
                                   /* whatever it made and did not destroy     */
     struct dtn_slot slots[DTN_ROOMS]; /* what the rooms above keep            */
     struct dtn_recorder *recorder; /* is told of calls on tensors; or NULL    */
+    struct dtn_watcher *watcher;  /* is told what this rank does; or NULL     */
     uint64_t contents;            /* contents that tensors have had           */
     bool finished;                /* by dtensor_fini(); its failure says so   */
     bool planning;                /* it has no peers: see dtn_ctx_plan()      */

@@ -13,6 +13,7 @@ enum dtn_room {
     DTN_ROOM_RANDOM,
     DTN_ROOM_OP,
     DTN_ROOM_OWN,                 /* op too: operators of the program         */
+    DTN_ROOM_DEBUG,
     DTN_ROOMS
 };
 

@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "job/ctx.h"
+#include "job/watcher.h"
 #include "module/module.h"
 #include "tensor/recorder.h"
 #include "dtensor.h"
@@ -160,6 +161,25 @@ static int call_noted(struct dtensor_module *module, struct tensors *in,
     return rc;
 }
 
+/* With or without a tape; the counters, while they count, are told. */
+static int call_told(struct dtensor_module *module, struct tensors *in,
+                     struct tensors *out, struct dtensor_error *err)
+{
+    struct dtn_watcher *watcher = module->ctx->watcher;
+    char path[DTN_PATH_SIZE];
+    int rc;
+
+    if (watcher)
+        watcher->begin(watcher, &(struct dtn_activity){
+            .kind = DTN_WATCHED_MODULE, .type = module->type,
+            .name = dtn_module_text(module, path) });
+    rc = module->ctx->recorder ? call_noted(module, in, out, err)
+                               : call_run(module, in, out, err);
+    if (watcher)
+        watcher->end(watcher);
+    return rc;
+}
+
 int dtensor_module_call(struct dtensor_module *module, int nin,
                         const struct dtensor *const in[], int nout,
                         struct dtensor *out[], struct dtensor_error *err)
@@ -171,8 +191,7 @@ int dtensor_module_call(struct dtensor_module *module, int nin,
         return call_failed(module, rc, err);
     for (int i = 0; i < nin; i++)
         inputs.now[i] = in[i];
-    rc = module->ctx->recorder ? call_noted(module, &inputs, &outputs, err)
-                               : call_run(module, &inputs, &outputs, err);
+    rc = call_told(module, &inputs, &outputs, err);
     tensors_drop(&inputs);
     if (rc != 0) {
         tensors_drop(&outputs);

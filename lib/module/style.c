@@ -7,6 +7,7 @@
 #include "module/style.h"
 #include "base/error.h"
 #include "cluster/style.h"
+#include "job/watcher.h"
 #include "layout/placement.h"
 #include "mesh/mesh.h"
 #include "module/module.h"
@@ -128,6 +129,10 @@ static int layout_bring(const struct dtn_styled *styled,
         return rc;
     spec = t->spec;
     spec.placement[0] = layouts->placement[i];
+    dtn_watch_cause(styled->mesh->ctx, styled->row->name, i,
+                    layouts == &styled->side[DTN_STYLE_INPUT]
+                    ? "the style's layout of inputs"
+                    : "the style's layout of outputs");
     return dtensor_redistribute_to(t, &spec, madep, err);
 }
 

@@ -15,10 +15,12 @@
 #include "op/rule.h"
 #include "op/staged.h"
 #include "op/words.h"
+#include "base/compiler.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "job/await.h"
 #include "job/ctx.h"
+#include "job/watcher.h"
 #include "layout/spec.h"
 #include "mesh/mesh.h"
 #include "redist/redist.h"
@@ -198,10 +200,34 @@ static int run_local(const struct running *run, struct dtensor *const out[],
 }
 
 static int run_all(const struct running *run, struct dtensor *const out[],
+                   struct dtensor_error *err);
+
+/* The same while somebody counts. */
+static DTN_NOINLINE int run_told(const struct running *run,
+                                 struct dtensor *const out[],
+                                 struct dtensor_error *err)
+{
+    struct dtn_watcher *watcher = run->mesh->ctx->watcher;
+    int rc;
+
+    watcher->begin(watcher, &(struct dtn_activity){
+        .kind = DTN_WATCHED_OP, .name = run->d->op, .nin = run->d->call.nin,
+        .nout = run->nout, .in = run->d->in, .out = run->d->inferred.out,
+        .want = run->d->inferred.want });
+    rc = run_all(run, out, err);
+    watcher->end(watcher);
+    return rc;
+}
+
+static int run_all(const struct running *run, struct dtensor *const out[],
                    struct dtensor_error *err)
 {
-    int rc = run_inputs(run, err);
+    struct dtn_watcher *watcher = run->mesh->ctx->watcher;
+    int rc;
 
+    if (watcher && dtn_watch_tells(watcher))
+        return run_told(run, out, err);
+    rc = run_inputs(run, err);
     for (int i = 0; i < run->nout; i++)
         run->d->bound->out[i].data = out[i]->local;
     if (rc == 0)

@@ -71,7 +71,7 @@ static int ready_exchange(struct dtensor_plan *r, struct dtn_redist_step *step,
         dtn_exec_set_record(step->exec, &(struct dtn_call_record){
             .kind = DTN_RECORD_WORDED, .base = step->fingerprint,
             .group = step->group->hash, .fingerprint = step->fingerprint,
-            .n = (uint32_t)step->group->n, .text = r->call });
+            .n = (uint32_t)step->group->n, .text = r->call }, step->ns);
     dtn_step_exchange_fini(&x);
     return rc;
 }

@@ -14,6 +14,7 @@
 #include "job/buffer.h"
 #include "job/ctx.h"
 #include "job/group.h"
+#include "job/watcher.h"
 #include "mesh/mesh.h"
 #include "redist/fail.h"
 #include "redist/plan.h"
@@ -75,14 +76,19 @@ static int redist_poll(struct dtensor_request *request,
                        struct dtensor_error *err)
 {
     struct redist_request *r = (struct redist_request *)request;
+    struct dtn_watcher *watcher = request->ctx->watcher;
     int rc = 0;
 
+    if (watcher)
+        dtn_redist_tell(r->plan, true);
     while (rc == 0 && r->step < r->plan->nsteps) {
         if (dtn_redist_idle(&r->plan->step[r->step]))
             r->step++;
         else
             rc = redist_step(r, err);
     }
+    if (watcher)
+        watcher->end(watcher);
     return rc;
 }
 
@@ -138,6 +144,10 @@ int dtn_request_redist(struct dtensor_plan *plan,
     if (rc != 0)
         return dtn_redist_give_up(src, dst, rc, &why, err);
     *requestp = request;
+    if (request->ctx->watcher && plan->all->group.me >= 0) {
+        dtn_redist_tell(plan, false);
+        request->ctx->watcher->end(request->ctx->watcher);
+    }
     if (plan->all->group.me < 0 || plan->nsteps == 0) {
         if (plan->nsteps == 0 && plan->out_bytes > 0 && in != out)
             rc = dtn_buffer_copy(request->ctx, out, in, plan->out_bytes, err);

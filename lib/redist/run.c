@@ -5,11 +5,13 @@
  * memory.
  */
 #include "redist/run.h"
+#include "base/compiler.h"
 #include "coll/exec.h"
 #include "coll/request.h"
 #include "job/buffer.h"
 #include "job/ctx.h"
 #include "job/group.h"
+#include "job/watcher.h"
 #include "mesh/mesh.h"
 #include "redist/phases.h"
 #include "redist/plan.h"
@@ -97,13 +99,43 @@ int dtn_redist_calls(struct dtensor_plan *r, struct dtensor_error *err)
     return rc;
 }
 
+void dtn_redist_tell(const struct dtensor_plan *r, bool continues)
+{
+    struct dtn_watcher *watcher = r->dst.mesh->ctx->watcher;
+    struct dtn_activity redist = {
+        .kind = DTN_WATCHED_REDIST, .name = "redistribute", .nin = 1,
+        .nout = 1, .in = &r->src, .out = &r->dst,
+        .scatters = r->root != DTN_NO_ROOT, .continues = continues };
+
+    for (int i = 0; i < r->nsteps; i++)
+        redist.ns += r->step[i].ns;
+    watcher->begin(watcher, &redist);
+}
+
+/* The same as dtn_redist_run() while somebody counts. */
+static DTN_NOINLINE int redist_run_told(struct dtensor_plan *r, const void *in,
+                                        void *out, struct dtensor_error *err)
+{
+    struct dtn_watcher *watcher = r->dst.mesh->ctx->watcher;
+    int rc;
+
+    dtn_redist_tell(r, false);
+    rc = dtn_redist_run(r, in, out, err);
+    watcher->end(watcher);
+    return rc;
+}
+
 int dtn_redist_run(struct dtensor_plan *r, const void *in, void *out,
                    struct dtensor_error *err)
 {
     struct dtensor_ctx *ctx = r->dst.mesh->ctx;
-    const uint32_t number = dtn_redist_number(r);
-    int rc = dtn_requests_finish(ctx, err);
+    uint32_t number;
+    int rc;
 
+    if (ctx->watcher && dtn_watch_tells(ctx->watcher))
+        return redist_run_told(r, in, out, err);
+    number = dtn_redist_number(r);
+    rc = dtn_requests_finish(ctx, err);
     if (rc == 0)
         rc = dtn_redist_ready(r, err);
     if (rc == 0)

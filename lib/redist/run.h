@@ -11,6 +11,9 @@
 struct dtn_phase;
 struct dtn_redist_step;
 
+/* Tell the watcher that a run begins or continues; watcher->end() ends that. */
+void dtn_redist_tell(const struct dtensor_plan *plan, bool continues);
+
 /* Run it to its end.  `in` and `out` are this rank's parts. */
 int dtn_redist_run(struct dtensor_plan *plan, const void *in, void *out,
                    struct dtensor_error *err);

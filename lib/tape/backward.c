@@ -9,6 +9,8 @@
 #include "tape/rules.h"
 #include "tape/tape.h"
 #include "base/error.h"
+#include "job/ctx.h"
+#include "job/watcher.h"
 #include "layout/layout.h"
 #include "layout/spec.h"
 #include "op/cache.h"
@@ -216,14 +218,46 @@ static int seed(struct dtensor_tape *tape, const struct dtensor *loss,
                    : rc;
 }
 
+/* Run a note; the counters, while they count, are told. */
+static int note_told(struct dtensor_tape *tape, struct dtn_note *note,
+                     struct dtensor_error *err)
+{
+    struct dtn_watcher *watcher = tape->ctx->watcher;
+    int rc;
+
+    if (watcher)
+        watcher->begin(watcher, &(struct dtn_activity){
+            .kind = DTN_WATCHED_BACKWARD, .name = note->op,
+            .scope = note->scope });
+    rc = note_run(tape, note, err);
+    if (watcher)
+        watcher->end(watcher);
+    return rc;
+}
+
+/* Bring the gradients home, told of in the same way. */
+static int collect_told(struct dtensor_tape *tape, struct dtensor_error *err)
+{
+    struct dtn_watcher *watcher = tape->ctx->watcher;
+    int rc;
+
+    if (watcher)
+        watcher->begin(watcher, &(struct dtn_activity){
+            .kind = DTN_WATCHED_BACKWARD, .name = "gradients" });
+    rc = dtn_leaves_collect(tape, err);
+    if (watcher)
+        watcher->end(watcher);
+    return rc;
+}
+
 static int walk(struct dtensor_tape *tape, struct dtensor_error *err)
 {
     int rc = 0;
 
     for (int i = tape->nnotes - 1; i >= 0 && rc == 0; i--)
-        rc = note_run(tape, tape->notes[i], err);
+        rc = note_told(tape, tape->notes[i], err);
     if (rc == 0)
-        rc = dtn_leaves_collect(tape, err);
+        rc = collect_told(tape, err);
     for (int i = 0; i < tape->nnotes; i++)
         dtn_note_release(tape->notes[i]);
     dtn_values_clear(&tape->values);

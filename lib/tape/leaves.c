@@ -9,6 +9,8 @@
 #include "tape/tape.h"
 #include "base/dtype.h"
 #include "base/error.h"
+#include "job/ctx.h"
+#include "job/watcher.h"
 #include "layout/spec.h"
 #include "redist/gradient.h"
 #include "tensor/tensor.h"
@@ -195,6 +197,8 @@ static int homing_run(struct dtensor_tape *tape, struct dtensor **from,
     for (int i = 0; i < tape->nleaves; i++)
         if (moves(&tape->leaves[i]))
             from[at++] = tape->leaves[i].grad;
+    dtn_watch_cause(tape->ctx, "gradients", 0,
+                    "a gradient is brought to where its tensor lies");
     if (rc == 0)
         rc = dtensor_batch_run(homing->batch,
                                (const struct dtensor *const *)from, to, err);

@@ -10,6 +10,8 @@
 #include "tape/tape.h"
 #include "base/dtype.h"
 #include "base/error.h"
+#include "job/ctx.h"
+#include "job/watcher.h"
 #include "tensor/tensor.h"
 #include "dtensor.h"
 
@@ -44,6 +46,7 @@ static struct dtn_note *note_make(const struct dtensor_tape *tape,
     snprintf(note->op, sizeof note->op, "%s", called->op);
     snprintf(note->where, sizeof note->where, "%s",
              tape->recorder.where ? tape->recorder.where : "");
+    note->scope = tape->ctx->watcher ? tape->ctx->watcher->scope : 0;
     note->nin = called->nin;
     note->nout = called->nout;
     if (called->args)

@@ -32,6 +32,7 @@ struct dtn_note {
     char op[32];                  /* its name                                 */
     char where[96];               /* path of the module that made it, maybe   */
                                   /* cut; "": none                            */
+    uint64_t scope;               /* of the counters, then; 0: they were off  */
     const struct dtn_backward *backward; /* NULL: it has none                 */
     struct dtn_own_backward *own; /* BACKWARD is of the program: it, for      */
                                   /* free(); else NULL                        */

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "coll/request.h"
 #include "job/ctx.h"
+#include "job/watcher.h"
 #include "layout/layout.h"
 #include "layout/spec.h"
 #include "mesh/mesh.h"
@@ -97,17 +98,46 @@ int dtensor_plan_start(struct dtensor_plan *plan, const struct dtensor *src,
     return rc == 0 ? dtn_called_one("redistribute", src, dst, err) : rc;
 }
 
+/* Each tensor of a batch is a redistribute, all for the same reason. */
+static int batch_run_told(struct dtensor_batch *batch,
+                          const struct dtensor *const src[],
+                          struct dtensor *const dst[],
+                          struct dtn_watcher *watcher,
+                          struct dtensor_error *err)
+{
+    const struct dtn_cause cause = watcher->cause;
+    int rc;
+
+    for (int i = 0; i < dtn_batch_count(batch); i++) {
+        watcher->cause = cause;
+        watcher->cause.operand = i;
+        watcher->begin(watcher, &(struct dtn_activity){
+            .kind = DTN_WATCHED_REDIST, .name = "redistribute", .nin = 1,
+            .nout = 1, .in = &src[i]->spec, .out = &dst[i]->spec });
+        watcher->end(watcher);
+    }
+    watcher->begin(watcher, &(struct dtn_activity){
+        .kind = DTN_WATCHED_BATCH, .name = "batch", .nin = 1, .nout = 1,
+        .in = &src[0]->spec, .out = &dst[0]->spec });
+    rc = dtn_batch_run(batch, err);
+    watcher->end(watcher);
+    return rc;
+}
+
 int dtensor_batch_run(struct dtensor_batch *batch,
                       const struct dtensor *const src[],
                       struct dtensor *const dst[], struct dtensor_error *err)
 {
+    struct dtn_watcher *watcher;
     int rc = 0;
 
     for (int i = 0; rc == 0 && i < dtn_batch_count(batch); i++)
         rc = dtn_batch_take(batch, i, &src[i]->spec, src[i]->local,
                             &dst[i]->spec, dst[i]->local, err);
+    watcher = src[0]->spec.mesh->ctx->watcher;
     if (rc == 0)
-        rc = dtn_batch_run(batch, err);
+        rc = watcher ? batch_run_told(batch, src, dst, watcher, err)
+                     : dtn_batch_run(batch, err);
     for (int i = 0; rc == 0 && i < dtn_batch_count(batch); i++)
         rc = dtn_called_one("redistribute", src[i], dst[i], err);
     return rc;
@@ -132,6 +162,8 @@ int dtensor_full_tensor(const struct dtensor *t, void *full, size_t size,
     rc = dtn_ctx_check_buffer(spec.mesh->ctx, "full_tensor", full, size, err);
     for (int m = 0; m < spec.mesh->ndim; m++)
         spec.placement[m].kind = DTENSOR_REPLICATE;
+    dtn_watch_cause(spec.mesh->ctx, "full_tensor", 0,
+                    "the program asked for the whole");
     return rc != 0 ? rc : dtn_redistribute(&t->spec, &spec, t->local, full,
                                            err);
 }

@@ -14,6 +14,7 @@
 #include "coll/exec/exec.h"
 #include "device/memory.h"
 #include "job/ctx.h"
+#include "job/watcher.h"
 #include "sched/sched.h"
 #include "transport/arena.h"
 #include "transport/transport.h"
@@ -185,4 +186,20 @@ void dtn_direct_end(struct dtn_exec_run *run)
 {
     run->exec->base[DTN_TMP] = run->exec->tmp;
     run->exec->base[DTN_ACC] = run->exec->acc;
+}
+
+int dtn_direct_put(struct dtn_exec_run *run, const struct dtn_exec_step *bound,
+                   unsigned char *there)
+{
+    const struct dtn_sched *sched = &run->exec->sched;
+    const struct dtn_memory_ops *ops = run->memory->ops;
+    const unsigned char *src = dtn_run_at(run, bound->src);
+    const int box = bound->step->box;
+
+    if (run->ctx->watcher)
+        run->ctx->watcher->mapped += bound->bytes;
+    return dtn_run_done(run, box >= 0
+        ? ops->copy_box(run->memory, &sched->boxes[box],
+                        dtensor_dtype_size(sched->dtype), there, src)
+        : ops->copy(run->memory, there, src, bound->bytes));
 }

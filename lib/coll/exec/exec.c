@@ -193,9 +193,11 @@ int dtn_exec_create(const struct dtn_group *group, struct dtn_sched *sched,
 }
 
 void dtn_exec_set_record(struct dtn_exec *exec,
-                         const struct dtn_call_record *said)
+                         const struct dtn_call_record *said,
+                         double predicted_ns)
 {
     exec->record = *said;
+    exec->predicted_ns = predicted_ns;
     exec->messages = dtn_fingerprint_coll(said->base) == DTN_COLL_PAIRS;
 }
 

@@ -14,6 +14,7 @@
  *     move.c      the steps that copy and reduce
  *     cma.c       the same with private memory of peers
  *     mismatch.c  the report of an unexpected signal
+ *     told.c      what a watcher is told of a run
  */
 #ifndef DTN_EXEC_H
 #define DTN_EXEC_H
@@ -155,6 +156,7 @@ struct dtn_exec {
     struct dtn_group group;       /* ranks of the schedule                    */
     struct dtn_sched sched;       /* the schedule                             */
     struct dtn_call_record record;  /* the call it runs, for errors           */
+    double predicted_ns;          /* time that the model says; 0: unknown     */
     bool messages;                /* it is sends and receives                 */
     bool named;                   /* it sends READY with spaces               */
     enum dtn_space spaces[DTN_NSPACES];  /* that peers access, or IN and OUT  */
@@ -250,6 +252,11 @@ bool dtn_direct_missed(const struct dtn_exec_run *run);
 void dtn_direct_say(struct dtn_exec_run *run);
 unsigned char *dtn_direct_put_at(const struct dtn_exec_run *run,
                                  const struct dtn_exec_step *bound);
+/* A put to or from device memory, where the peer's is mapped: a copy by the
+ * device.
+ */
+int dtn_direct_put(struct dtn_exec_run *run, const struct dtn_exec_step *bound,
+                   unsigned char *there);
 void dtn_direct_adopt(struct dtn_exec_run *run);
 void dtn_direct_end(struct dtn_exec_run *run);
 
@@ -338,6 +345,13 @@ void dtn_watch_give_up(struct dtn_exec_run *run);
 
 /* Number the messages of a new run. */
 void dtn_exec_count_messages(struct dtn_exec *exec);
+
+/* told.c.  begin: tell the watcher that a run begins, or continues.  end: that
+ * it has ended, or paused; `done`: all its steps were run.
+ */
+void dtn_exec_tell_begin(const struct dtn_exec *exec, bool continues);
+void dtn_exec_tell_end(const struct dtn_exec *exec, bool done);
+void dtn_exec_tell_start(const struct dtn_exec *exec);
 
 /* Report an unexpected signal: mismatch.c */
 int dtn_run_mismatch(const struct dtn_exec_run *run,

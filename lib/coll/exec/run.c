@@ -17,6 +17,7 @@
 #include "coll/state.h"
 #include "job/await.h"
 #include "job/ctx.h"
+#include "job/watcher.h"
 #include "sched/sched.h"
 #include "transport/transport.h"
 #include "dtensor.h"
@@ -190,24 +191,6 @@ static int run_put_box(struct dtn_exec_run *run, int rank,
     return 0;
 }
 
-/* A put to or from device memory, where the peer's is mapped: a copy by the
- * device.
- */
-static int run_put_device(struct dtn_exec_run *run,
-                          const struct dtn_exec_step *bound,
-                          unsigned char *there)
-{
-    const struct dtn_sched *sched = &run->exec->sched;
-    const struct dtn_memory_ops *ops = run->memory->ops;
-    const unsigned char *src = dtn_run_at(run, bound->src);
-    const int box = bound->step->box;
-
-    return dtn_run_done(run, box >= 0
-        ? ops->copy_box(run->memory, &sched->boxes[box],
-                        dtensor_dtype_size(sched->dtype), there, src)
-        : ops->copy(run->memory, there, src, bound->bytes));
-}
-
 static int run_put(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
 {
     const struct dtn_step *step = bound->step;
@@ -218,7 +201,7 @@ static int run_put(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
     int rc;
 
     if (there)
-        return run_put_device(run, bound, there);
+        return dtn_direct_put(run, bound, there);
     rc = dtn_run_settle(run, !run->polls);
     if (rc != 0)
         return rc;
@@ -379,14 +362,31 @@ static void exec_call(struct dtn_exec *exec, uint64_t fingerprint)
     exec->record.number = exec->group.calls ? *exec->group.calls : 0;
 }
 
+/* The same while somebody counts. */
+static DTN_NOINLINE int exec_run_told(struct dtn_exec *exec, const void *in,
+                                      void *out, uint64_t fingerprint,
+                                      struct dtensor_error *err)
+{
+    int rc;
+
+    dtn_exec_tell_begin(exec, false);
+    rc = dtn_exec_run(exec, in, out, fingerprint, err);
+    dtn_exec_tell_end(exec, rc == 0);
+    return rc;
+}
+
 int dtn_exec_run(struct dtn_exec *exec, const void *in, void *out,
                  uint64_t fingerprint, struct dtensor_error *err)
 {
+    struct dtensor_ctx *ctx = exec->group.ctx;
     struct dtn_exec_run run;
-    int rc = dtn_ctx_ready(exec->group.ctx, err);
+    int rc;
 
-    if (rc == 0)
-        rc = dtn_requests_finish(exec->group.ctx, err);
+    if (ctx->watcher && dtn_watch_tells(ctx->watcher))
+        return exec_run_told(exec, in, out, fingerprint, err);
+    rc = dtn_ctx_ready(ctx, err);
+    if (rc == 0 && dtn_coll_of(ctx)->pending)
+        rc = dtn_requests_finish(ctx, err);
     if (rc == 0 && exec->unmet) {
         exec_call(exec, fingerprint);
         rc = dtn_exec_connect(exec, err);
@@ -395,7 +395,7 @@ int dtn_exec_run(struct dtn_exec *exec, const void *in, void *out,
         return rc;
     run.polls = false;
     rc = run_begin(&run, exec, in, out, fingerprint);
-    dtn_coll_of(exec->group.ctx)->run = &run;
+    dtn_coll_of(ctx)->run = &run;
     if (rc == 0)
         rc = run_steps(&run);
     return run_end(&run, rc, err);
@@ -431,6 +431,8 @@ int dtn_exec_start(struct dtn_exec *exec, const void *in, void *out,
     if (rc != 0 && rc != DTENSOR_EAGAIN)
         return run_end(&exec->started, rc, err);
     if (rc == 0)
+        dtn_exec_tell_start(exec);
+    if (rc == 0)
         dtn_apart_turn(&exec->started, false);
     else
         dtn_apart_end(&exec->started);
@@ -461,7 +463,7 @@ int dtn_exec_warm(struct dtn_exec *exec, const void *in, void *out,
     return 0;
 }
 
-int dtn_exec_poll(struct dtn_exec *exec, struct dtensor_error *err)
+static int exec_poll(struct dtn_exec *exec, struct dtensor_error *err)
 {
     struct dtn_exec_run *run = &exec->started;
     int rc = dtn_ctx_check(exec->group.ctx, err);
@@ -477,5 +479,17 @@ int dtn_exec_poll(struct dtn_exec *exec, struct dtensor_error *err)
         return run_end(run, rc, err);
     dtn_apart_turn(run, false);
     run_pause(run);
+    return rc;
+}
+
+int dtn_exec_poll(struct dtn_exec *exec, struct dtensor_error *err)
+{
+    int rc;
+
+    if (!exec->group.ctx->watcher)
+        return exec_poll(exec, err);
+    dtn_exec_tell_begin(exec, true);
+    rc = exec_poll(exec, err);
+    dtn_exec_tell_end(exec, rc == 0);
     return rc;
 }

@@ -1,0 +1,71 @@
+/* wire.c - the bytes that transports take
+ *
+ * While a context counts, its transports have other tables of functions, in
+ * which put() and signal() add up what was taken and then call the transport's
+ * own.  So a context that does not count pays nothing here.  What a signal says
+ * of buffers is not counted, only the data of eager messages.
+ */
+#include "debug/counters.h"
+#include "sched/sched.h"
+
+static struct dtn_wired *wired_of(const struct dtn_transport *tp)
+{
+    return (struct dtn_wired *)(uintptr_t)tp->ops;
+}
+
+static int wired_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
+                     const void *src, size_t size, size_t *done)
+{
+    struct dtn_wired *wired = wired_of(tp);
+    int rc = wired->inner->put(tp, peer, dst, src, size, done);
+
+    wired->bytes += rc == DTENSOR_EAGAIN ? 0 : *done;
+    return rc;
+}
+
+static int wired_signal(struct dtn_transport *tp, int peer,
+                        const struct dtn_signal *signal,
+                        const struct dtn_eager *data)
+{
+    struct dtn_wired *wired = wired_of(tp);
+    int rc = wired->inner->signal(tp, peer, signal, data);
+
+    if (rc == 0 && signal->tag == DTN_TAG_EAGER)
+        wired->bytes += signal->len;
+    return rc;
+}
+
+void dtn_wire_count(struct dtn_counters *counters)
+{
+    struct dtensor_ctx *ctx = counters->ctx;
+
+    for (int t = 0; t < ctx->ntransports; t++) {
+        struct dtn_wired *wired = &counters->wired[t];
+
+        *wired = (struct dtn_wired){ .ops = *ctx->transports[t]->ops,
+            .inner = ctx->transports[t]->ops, .tp = ctx->transports[t] };
+        wired->ops.put = wired_put;
+        wired->ops.signal = wired_signal;
+        wired->tp->ops = &wired->ops;
+    }
+}
+
+void dtn_wire_release(struct dtn_counters *counters)
+{
+    for (int t = 0; t < DTN_MAX_TRANSPORTS; t++) {
+        struct dtn_wired *wired = &counters->wired[t];
+
+        if (wired->tp)
+            wired->tp->ops = wired->inner;
+        wired->tp = NULL;
+    }
+}
+
+uint64_t dtn_wire_bytes(const struct dtn_counters *counters)
+{
+    uint64_t bytes = 0;
+
+    for (int t = 0; t < DTN_MAX_TRANSPORTS; t++)
+        bytes += counters->wired[t].bytes;
+    return bytes;
+}

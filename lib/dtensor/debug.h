@@ -1,0 +1,126 @@
+/* dtensor/debug.h - what a program moves: counters and traces
+ *
+ * While a context counts, each collective, redistribute and operator of this
+ * rank is noted with the scope that it ran in: a module that is called, or a
+ * name that the program gave.  Forward and backward are apart: what the
+ * backward of a call moves counts for the scope in which the call was made.
+ */
+#ifndef DTENSOR_DEBUG_H
+#define DTENSOR_DEBUG_H
+
+#include "collective.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Room for what is noted; 0: the default.  When there is no more room, totals
+ * stay right: only details are lost, and their number is told.
+ */
+struct dtensor_debug_options {
+    int scopes;                /* scopes in the tree: 1024.  What more there  */
+                               /* are count for the one around them           */
+    int lines;                 /* different operators, redistributes and      */
+                               /* collectives, by scope and tensors: 4096     */
+    int events;                /* begins and ends in the trace: 65536; -1: no */
+                               /* trace                                       */
+};
+
+/* Begin to count, with all counters at zero; what was counted before is freed.
+ * All memory is allocated here, by default 5 MiB; counting allocates nothing.
+ * end: stop.  What was counted stays until the next begin, or until the context
+ * is gone.  A context that does not count pays one branch for each activity.
+ *
+ * Collective: no - each rank counts for itself.   Blocks: no.
+ * Errors: EINVAL  begin: it counts already, or an option is negative; end: it
+ *                 does not count, or a scope or a call is open;  ENOMEM
+ * Semantics: CommDebugMode of PyTorch.
+ */
+int dtensor_debug_begin(struct dtensor_ctx *ctx,
+                        const struct dtensor_debug_options *options,
+                        struct dtensor_error *err);
+int dtensor_debug_end(struct dtensor_ctx *ctx, struct dtensor_error *err);
+
+/* Open a scope in the one that is open, and close the last one that was opened.
+ * A scope of that name in the same scope is entered again.  If the context does
+ * not count, both do nothing.
+ *
+ * Collective: no.   Blocks: no.
+ * Errors: EINVAL  the name is NULL, empty or longer than 95 bytes; pop: the
+ *                 program has opened no scope here
+ * Semantics: NVTX ranges.
+ */
+int dtensor_debug_push(struct dtensor_ctx *ctx, const char *name,
+                       struct dtensor_error *err);
+int dtensor_debug_pop(struct dtensor_ctx *ctx, struct dtensor_error *err);
+
+enum dtensor_direction {
+    DTENSOR_FORWARD,           /* calls of the program                        */
+    DTENSOR_BACKWARD,          /* what dtensor_tape_backward() runs           */
+    DTENSOR_NDIRECTIONS
+};
+
+/* What is counted beside the kinds of enum dtensor_collective. */
+enum {
+    DTENSOR_DEBUG_MESSAGES = DTENSOR_NCOLLECTIVES, /* sends and receives      */
+    DTENSOR_DEBUG_EXCHANGE,    /* redistributes between meshes, and slabs of  */
+                               /* a scatter                                   */
+    DTENSOR_DEBUG_NKINDS,
+    DTENSOR_DEBUG_ALL = -1     /* the sum of all kinds                        */
+};
+
+/* Counts of this rank. */
+struct dtensor_debug_count {
+    uint64_t calls;            /* collectives                                 */
+    uint64_t predicted_bytes;  /* that their schedules move                   */
+    uint64_t sent_bytes;       /* that transports took from this rank, and    */
+                               /* that it read from mapped memory of peers    */
+    int64_t time_ns;           /* in these calls                              */
+    double predicted_ns;       /* the same by the cost model                  */
+};
+
+/* Counts of a kind in a scope and those in it.  `scope` is names from the
+ * outermost scope on, joined by "/": "step 1/layers.0.up"; NULL: all.  A
+ * redistribute counts once for each kind of change of its mesh dimensions: S to
+ * R all-gather, P to R allreduce, P to S reduce-scatter, S to another S
+ * all-to-all; its bytes and time are those of the first kind.  What it is made
+ * of does not count again.
+ *
+ * Collective: no.   Blocks: no.
+ * Errors: EINVAL  nothing was counted, or there is no such scope or kind
+ * Semantics: CommDebugMode.get_comm_counts, with bytes and times.
+ */
+int dtensor_debug_counts(const struct dtensor_ctx *ctx, const char *scope,
+                         enum dtensor_direction direction, int kind,
+                         struct dtensor_debug_count *count,
+                         struct dtensor_error *err);
+
+enum dtensor_debug_level {
+    DTENSOR_DEBUG_COLLECTIVES, /* the collectives of all scopes               */
+    DTENSOR_DEBUG_MODULES,     /* and of each scope, as a tree                */
+    DTENSOR_DEBUG_OPERATORS,   /* and operators, and why each redistribute    */
+    DTENSOR_DEBUG_TENSORS      /* and their tensors, with placements          */
+};
+
+/* Write what this rank has counted: as text, in more or less detail; all of it
+ * as JSON; or what began and ended when, as a trace in the JSON of Chrome's
+ * trace events, for ui.perfetto.dev.  There the process number is the rank.
+ *
+ * Collective: no.   Blocks: while the stream does.
+ * Errors: EINVAL  nothing was counted, there is no such level, or no trace;
+ *                 ESYS  the stream cannot be written
+ * Semantics: CommDebugMode.generate_comm_debug_tracing_table and
+ * generate_json_dump, and torch.profiler's export_chrome_trace.
+ */
+int dtensor_debug_print(const struct dtensor_ctx *ctx,
+                        enum dtensor_debug_level level, FILE *stream,
+                        struct dtensor_error *err);
+int dtensor_debug_json(const struct dtensor_ctx *ctx, FILE *stream,
+                       struct dtensor_error *err);
+int dtensor_debug_trace(const struct dtensor_ctx *ctx, FILE *stream,
+                        struct dtensor_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
