@@ -7,7 +7,8 @@
  * collective it shows the predicted time of each algorithm, and which one is
  * chosen and why. It needs no peers: mesh, hosts and costs come from the
  * options or from a cluster file.
- * With "op" and the name of an operator it shows which placements that takes.
+ * With "op" and the name of an operator it shows which placements that takes,
+ * with "module" and the name of a plan what the modules of a model move.
  */
 #include "tools/plan/plan.h"
 
@@ -27,6 +28,8 @@ static int show(const struct plan_job *job, const struct plan_options *opt)
 {
     if (opt->op)
         return plan_op(job, opt, stdout);
+    if (opt->module)
+        return plan_module(job, opt, stdout);
     if (opt->collective && opt->json)
         return plan_ways_json(job, stdout);
     if (opt->collective) {

@@ -231,4 +231,114 @@ refuses "--args goes with op" --mesh 4 --shape 8 --from R --to R --args dim=0
 refuses "no argument" op sum R --mesh 4 --shape 8 --args dims=0
 refuses "--shape" op relu R --mesh 4 --shape 8x
 refuses "placements" op relu R,R --mesh 4 --shape 8
+
+# ---------------------------------------------------------------- modules ---
+cat >"$dir/model.ini" <<'INI'
+[cluster]
+version = 1
+[nodes "a"]
+hosts = localhost
+ranks = 4
+[mesh "world"]
+dims = dp=2, tp=2
+[mesh "flat"]
+dims = all=4
+[plan "mlp"]
+mesh = world
+dim = tp
+up = colwise
+down = rowwise
+[plan "deep"]
+mesh = flat
+tok = rowwise
+layers.*.up = colwise
+layers.?.down = rowwise output=S(1)
+layers.1 = prepare input=R
+. = prepare output=R
+[plan "free"]
+up = colwise
+[plan "five"]
+mesh = flat
+up = sequence dim=5
+[plan "typo"]
+mesh = flat
+dwn = colwise
+[plan "two"]
+mesh = flat
+u* = colwise
+*p = rowwise
+INI
+chmod 600 "$dir/model.ini"
+mlp=(up=linear:1024x4096 act=gelu down=linear:4096x1024)
+file=(--cluster "$dir/model.ini" --shape 8x128x1024)
+model() { run module "$@" "${file[@]}"; }
+
+model mlp "${mlp[@]}" --from 'S(0)'
+is "a plan of the file, module by module: each move, and totals" \
+    "$status|$err|$(sed -E 's/[0-9.]+ us$/T/' "$dir/out")" \
+"0||plan mlp on mesh(tp=2), forward of f32[8, 128, 1024](S(0))
+.: sequential  gives f32[8, 128, 1024](R)
+up: linear  weight f32[4096, 1024](S(0))  bias f32[4096](S(0))  gives f32[8, 128, 4096](S(2))  (colwise)
+    input   all-gather     f32[8, 128, 1024](S(0)) -> R  4194304 bytes  T
+act: gelu  gives f32[8, 128, 4096](S(2))
+down: linear  weight f32[1024, 4096](S(1))  bias f32[1024](R)  gives f32[8, 128, 1024](R)  (rowwise)
+    bias    local          f32[1024](R) -> P(sum)  0 bytes  T
+    output  allreduce      f32[8, 128, 1024](P(sum)) -> R  8388608 bytes  T
+total all-gather: 1, 4194304 bytes, T
+total allreduce: 1, 8388608 bytes, T"
+
+layers=(tok=embedding:32000x1024)
+for i in 0 1; do
+    layers+=("layers.$i.norm=layer_norm:1024" "layers.$i.up=linear:1024x4096:nobias" \
+        "layers.$i.act=gelu" "layers.$i.down=linear:4096x1024")
+done
+run module deep "${layers[@]}" --cluster "$dir/model.ini" --shape 8x128
+is "an embedding, wildcards and a tree: each style where the library puts it" \
+    "$status|$err|$(sed -nE 's/^([^ ]+): .*  \(([a-z]+)\)$/\1 \2/p' "$dir/out" | paste -sd, )|$(
+    sed -nE 's/^total ([a-z-]+): ([0-9]+), .*/\1 \2/p' "$dir/out" | sort | paste -sd,)" \
+    "0||. prepare,tok rowwise,layers.0.up colwise,layers.0.down rowwise,layers.1 prepare,layers.1.up colwise,layers.1.down rowwise|all-gather 2,allreduce 1,reduce-scatter 2"
+model mlp up=linear:1024x4096 act=softmax:dim=-1 down=linear:4096x1024
+is "what an operator reduces itself is told" \
+    "$status|$(grep -A1 '^act: ' "$dir/out" | grep -c '^    reduces over the ranks by itself')" "0|1"
+model free "${mlp[@]}" --mesh 4
+is "a plan without a mesh takes one that is given" \
+    "$status|$(sed -n 1p "$dir/out")|$(tail -n 1 "$dir/out")" \
+    "0|plan free on mesh(4), forward of f32[8, 128, 1024](R)|total: no redistribute sends anything"
+if model mlp "${mlp[@]}" --json && [ $status -eq 0 ] && command -v python3 >/dev/null; then
+    is "modules as JSON" "$(python3 - "$dir/out" <<'PY'
+import json, sys
+j = json.load(open(sys.argv[1]))
+top, up, act, down = j["modules"]
+assert j["plan"] == "mlp" and j["ranks"] == 2 and j["input"]["placements"] == "R"
+assert top["path"] == "." and top["style"] is None and up["moves"] == [] and up["style"] == "colwise"
+assert up["parameters"]["weight"]["placements"] == "S(0)" and act["output"]["placements"] == "S(2)"
+move = [m for m in down["moves"] if m["bytes"]]
+assert [(m["of"], m["what"], m["to"]["placements"]) for m in move] == [("output", "allreduce", "R")]
+total, = j["totals"]
+assert total["calls"] == 1 and total["bytes"] == move[0]["bytes"] == 8388608
+assert abs(total["predicted_us"] - move[0]["predicted_us"]) < 1e-3
+print("good")
+PY
+    )" good
+else
+    skip_test "modules as JSON" "no python3, or a build without libjansson"
+fi
+refuses 'no plan "mlpp" (did you mean "mlp"?)' module mlpp "${mlp[@]}" "${file[@]}"
+refuses 'has no child "dwn" (did you mean "down"?)' module typo "${mlp[@]}" "${file[@]}"
+refuses 'up has a style already: "rowwise" by *p' module two "${mlp[@]}" "${file[@]}"
+refuses 'the tensor has 3 dimensions' module five "${mlp[@]}" "${file[@]}"
+refuses 'is no operator; did you mean "linear"?' module mlp up=linaer:4x4 "${file[@]}"
+refuses 'is for linear and embedding, not for "relu"' module mlp up=relu down=relu "${file[@]}"
+refuses 'must be equal' module mlp up=linear:1000x4096 down=linear:4096x4 "${file[@]}"
+refuses 'expected PATH=linear:INxOUT' module mlp up=linear:4 "${file[@]}"
+refuses 'expected PATH=KIND' module mlp up "${file[@]}"
+refuses 'has a child "up" already' module mlp "${mlp[@]}" up=relu "${file[@]}"
+refuses 'expected no module below it' module mlp up=linear:4x4 up.b=relu "${file[@]}"
+refuses 'no argument "dm"' module mlp up=softmax:dm=1 "${file[@]}"
+refuses '--mesh is missing, since plan free names none' module free "${mlp[@]}" "${file[@]}"
+refuses 'has 2 dimensions' module mlp "${mlp[@]}" --mesh world "${file[@]}"
+refuses '--cluster is missing' module mlp "${mlp[@]}" --shape 4
+refuses '--shape is missing' module mlp "${mlp[@]}" --cluster "$dir/model.ini"
+refuses 'expected the name of a plan' module mlp "${file[@]}"
+refuses 'module has --cluster' module mlp "${mlp[@]}" "${file[@]}" --layout
 done_testing

@@ -95,7 +95,7 @@ static int job_mesh(const struct plan_options *opt, struct plan_job *job)
     int sizes[DTENSOR_MAX_DIMS], n, rc;
     struct dtensor_error err;
 
-    n = job_sizes(opt->mesh, sizes, &ranks);
+    n = opt->mesh ? job_sizes(opt->mesh, sizes, &ranks) : 0;
     if (n < 0)
         return plan_usage("--mesh \"%s\": expected up to 8 sizes such as 2x4",
                           opt->mesh);
@@ -108,7 +108,7 @@ static int job_mesh(const struct plan_options *opt, struct plan_job *job)
                           opt->per_host);
     rc = dtensor_init_plan(opt->cluster, (int)ranks, (int)per_host[0],
                            &job->ctx, &err);
-    if (rc == 0)
+    if (rc == 0 && opt->mesh)
         rc = n > 0 ? dtensor_mesh_create(job->ctx, n, sizes, opt->names, NULL,
                                          &job->mesh, &err)
                    : dtensor_mesh_find(job->ctx, opt->mesh, &job->mesh, &err);
@@ -198,7 +198,7 @@ int plan_job_open(const struct plan_options *opt, struct plan_job *job)
 
     *job = (struct plan_job){ .ctx = NULL };
     status = job_mesh(opt, job);
-    if (opt->op)
+    if (opt->op || opt->module)
         return status;
     if (opt->collective)
         return status == PLAN_GOOD ? job_ways(opt, job) : status;

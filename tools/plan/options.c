@@ -73,10 +73,13 @@ void plan_help(FILE *stream)
     fprintf(stream, "Usage: %s --mesh NxM --shape NxM --from P --to P "
             "[OPTION]...\n       %s COLLECTIVE --mesh NxM --size SIZE "
             "[OPTION]...\n       %s op NAME P... --mesh NxM --shape NxM,NxM "
-            "[OPTION]...\nExplain how a tensor gets from one placement to "
-            "another, what a collective\nwould cost, or which placements an "
-            "operator takes; no peers are needed.\n\n", plan_program,
-            plan_program, plan_program);
+            "[OPTION]...\n       %s module PLAN PATH=KIND... --cluster FILE "
+            "--shape NxM\n                    [OPTION]...\n"
+            "Explain how a tensor gets from one placement to "
+            "another, what a collective\nwould cost, which placements an "
+            "operator takes, or what the modules of a plan\nmove; no peers "
+            "are needed.\n\n", plan_program, plan_program, plan_program,
+            plan_program);
     for (size_t i = 0; i < NROWS; i++) {
         const struct plan_row *row = &plan_rows[i];
 
@@ -140,6 +143,24 @@ static int options_check_collective(const struct plan_options *opt)
     return PLAN_GOOD;
 }
 
+static int options_check_module(const struct plan_options *opt)
+{
+    if (opt->ninputs < 1)
+        return plan_usage("module: expected the name of a plan and the "
+                          "modules, such as up=linear:1024x4096");
+    if (!opt->cluster)
+        return plan_usage("--cluster is missing");
+    if (!opt->shape)
+        return plan_usage("--shape is missing");
+    if (opt->to || opt->size || opt->layout || opt->svg || opt->max_scratch ||
+        opt->args || opt->per_host)
+        return plan_usage("module has --cluster, --shape, --from, --dtype, "
+                          "--mesh and --json");
+    if (opt->json && !plan_has_json())
+        return plan_usage("--json: this build is without libjansson");
+    return PLAN_GOOD;
+}
+
 static int options_check_op(const struct plan_options *opt)
 {
     if (opt->ninputs < 1)
@@ -163,6 +184,8 @@ static int options_check(const struct plan_options *opt)
 {
     if (opt->help || opt->version)
         return PLAN_GOOD;
+    if (opt->module)
+        return options_check_module(opt);
     if (!opt->mesh)
         return plan_usage("--mesh is missing");
     if (opt->op)
@@ -207,8 +230,14 @@ int plan_options_read(int argc, char **argv, struct plan_options *opt)
             return plan_usage("%s: no such option", argv[optind - 1]);
         options_set(opt, &plan_rows[i], optarg);
     }
-    if (optind < argc && strcmp(argv[optind], "op") == 0) {
-        opt->op = argc > optind + 1 ? argv[optind + 1] : "";
+    if (optind < argc && (strcmp(argv[optind], "op") == 0 ||
+                          strcmp(argv[optind], "module") == 0)) {
+        const char *name = argc > optind + 1 ? argv[optind + 1] : "";
+
+        if (argv[optind][0] == 'o')
+            opt->op = name;
+        else
+            opt->module = name;
         opt->ninputs = argc - optind - 2;
         opt->inputs = argv + optind + 2;
         return options_check(opt);

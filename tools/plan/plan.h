@@ -7,6 +7,7 @@
  * layout.c    which rank holds what, as text
  * json.c      both for programs
  * op.c        which placements an operator takes
+ * module.c    what each module of a plan moves; its parts are in model.h
  * ways.c      what a collective would cost, by every algorithm
  * svg.c       pictures before and after
  *
@@ -44,7 +45,9 @@ struct plan_options {
     const char *size;             /* bytes of its largest buffer              */
     const char *op;               /* an operator, instead of all that         */
     const char *args;             /* its arguments, "dim=0"                   */
-    char *const *inputs;          /* placements of its inputs                 */
+    const char *module;           /* a plan of the cluster file, instead      */
+    char *const *inputs;          /* placements of inputs of the operator; or */
+                                  /* the modules of a model                   */
     int ninputs;                  /* entries of inputs                        */
     bool json;                    /* print JSON                               */
     bool svg;                     /* draw SVG                                 */
@@ -112,6 +115,8 @@ int plan_op_json(const struct dtensor_op_call *call,
                  const struct dtensor_op_info *info, FILE *stream);
 int plan_op(const struct plan_job *job, const struct plan_options *opt,
             FILE *stream);
+int plan_module(const struct plan_job *job, const struct plan_options *opt,
+                FILE *stream);
 void plan_ways_text(const struct plan_job *job, FILE *stream);
 int plan_ways_json(const struct plan_job *job, FILE *stream);
 
