@@ -244,3 +244,83 @@ void dtn_array_scatter(const struct dtn_array *out, int dim,
                 memcpy(to, loop_at(&loop, ELEMENT, i), loop.size[TABLE]);
         }
 }
+
+/* -------------------------------------------------------------- places --- */
+
+void dtn_places_add(int64_t place[], const struct dtn_array *index,
+                    int64_t first, int64_t size, int64_t stride)
+{
+    const int64_t n = dtn_array_count(index);
+    const bool wide = index->dtype == DTENSOR_I64;
+
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t found = (wide ? ((const int64_t *)index->data)[i]
+                                    : ((const int32_t *)index->data)[i]) -
+                              first;
+
+        if (found < 0 || found >= size)
+            place[i] = -1;
+        else if (place[i] >= 0)
+            place[i] += found * stride;
+    }
+}
+
+/* Element i of the run of the table; NULL: there is no such place. */
+static char *place_at(const struct dtn_loop *loop, int64_t i)
+{
+    const int64_t place = *(const int64_t *)loop_at(loop, WHERE, i);
+
+    return place < 0 ? NULL : loop_at(loop, TABLE, i) +
+                              place * (int64_t)loop->size[TABLE];
+}
+
+/* Do all elements of the run lie side by side? */
+static bool run_packed(const struct dtn_loop *loop)
+{
+    return loop->step[ELEMENT] == 1 && loop->step[WHERE] == 0 &&
+           loop->step[TABLE] == 1;
+}
+
+void dtn_array_pick(const struct dtn_array *out, const struct dtn_array *table,
+                    const struct dtn_array *place)
+{
+    const struct dtn_array arrays[] = { *out, *place, *table };
+    struct dtn_loop loop;
+
+    dtn_loop_begin(&loop, arrays, 3);
+    for (bool more = !loop.empty; more; more = dtn_loop_next(&loop)) {
+        const int64_t step = run_packed(&loop) ? loop.run : 1;
+        const size_t size = (size_t)step * loop.size[TABLE];
+
+        for (int64_t i = 0; i < loop.run; i += step) {
+            const char *from = place_at(&loop, i);
+
+            if (from)
+                memcpy(loop_at(&loop, ELEMENT, i), from, size);
+            else
+                memset(loop_at(&loop, ELEMENT, i), 0, size);
+        }
+    }
+}
+
+void dtn_array_put(const struct dtn_array *table, const struct dtn_array *place,
+                   const struct dtn_array *from, bool adds)
+{
+    const struct dtn_array arrays[] = { *from, *place, *table };
+    struct dtn_loop loop;
+
+    dtn_loop_begin(&loop, arrays, 3);
+    for (bool more = !loop.empty; more; more = dtn_loop_next(&loop)) {
+        const int64_t step = run_packed(&loop) && !adds ? loop.run : 1;
+        const size_t size = (size_t)step * loop.size[TABLE];
+
+        for (int64_t i = 0; i < loop.run; i += step) {
+            char *to = place_at(&loop, i);
+
+            if (to && adds)
+                element_add(table->dtype, to, loop_at(&loop, ELEMENT, i));
+            else if (to)
+                memcpy(to, loop_at(&loop, ELEMENT, i), size);
+        }
+    }
+}

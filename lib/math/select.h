@@ -51,6 +51,25 @@ void dtn_array_scatter(const struct dtn_array *out, int dim,
                        const struct dtn_array *index,
                        const struct dtn_array *from, bool adds);
 
+/* Add to each place, in elements of a table, that of an index along one of its
+ * dimensions, of `size` elements from `first` on: (index[i] - first) * stride.
+ * It is -1 from then on if the index is outside of them.  `index` is packed.
+ */
+void dtn_places_add(int64_t place[], const struct dtn_array *index,
+                    int64_t first, int64_t size, int64_t stride);
+
+/* The element of `table` that is `place` elements after the one of the walk:
+ * out = it, or 0 where place is -1.  All have the shape of `out`; along
+ * dimensions that were looked up the stride of `table` is 0.
+ */
+void dtn_array_pick(const struct dtn_array *out, const struct dtn_array *table,
+                    const struct dtn_array *place);
+
+/* The reverse: it = from, or += it, in row-major order; none where place is -1.
+ */
+void dtn_array_put(const struct dtn_array *table, const struct dtn_array *place,
+                   const struct dtn_array *from, bool adds);
+
 /* out = in where column - row <= diagonal (`lower`) or >= diagonal, else 0, of
  * the last two dimensions.
  */

@@ -5,6 +5,7 @@
  * term of a sum.  An index is checked against the whole table.
  */
 #include "op/device.h"
+#include "op/local_index.h"
 #include "op/local_rows.h"
 #include "base/error.h"
 #include "layout/layout.h"
@@ -14,9 +15,8 @@
 
 #include <inttypes.h>
 
-/* Is each element of input i an index below `size`? */
-static int index_check(const struct dtn_parts *parts, int i, int64_t size,
-                       struct dtensor_error *err)
+int dtn_index_check(const struct dtn_parts *parts, int i, int64_t size,
+                    struct dtensor_error *err)
 {
     int64_t wrong;
 
@@ -27,8 +27,7 @@ static int index_check(const struct dtn_parts *parts, int i, int64_t size,
                     size - 1);
 }
 
-/* The first index along `dim` that this rank has of a tensor. */
-static int64_t first_of(const struct dtn_parts *parts,
+int64_t dtn_index_first(const struct dtn_parts *parts,
                         const struct dtensor_spec *spec, int dim)
 {
     int64_t shape[DTENSOR_MAX_DIMS], offset[DTENSOR_MAX_DIMS];
@@ -41,11 +40,11 @@ int dtn_local_embedding(const struct dtn_local *local,
                         const struct dtn_parts *parts,
                         struct dtensor_error *err)
 {
-    int rc = index_check(parts, 1, parts->want[0].shape[0], err);
+    int rc = dtn_index_check(parts, 1, parts->want[0].shape[0], err);
 
     if (rc == 0)
         dtn_op_embedding(parts, &parts->out[0], &parts->in[0], &parts->in[1],
-                         first_of(parts, &parts->want[0], 0));
+                         dtn_index_first(parts, &parts->want[0], 0));
     return rc;
 }
 
@@ -56,7 +55,7 @@ int dtn_local_embedding_backward(const struct dtn_local *local,
                                  const struct dtn_parts *parts,
                                  struct dtensor_error *err)
 {
-    int rc = index_check(parts, 1, parts->spec[0].shape[0], err);
+    int rc = dtn_index_check(parts, 1, parts->spec[0].shape[0], err);
 
     if (rc != 0)
         return rc;
@@ -66,7 +65,7 @@ int dtn_local_embedding_backward(const struct dtn_local *local,
         dtn_op_fill(parts, &parts->out[0], 0);
     dtn_op_embedding_backward(parts, &parts->out[0], &parts->in[0],
                               &parts->in[1],
-                              first_of(parts, &parts->spec[0], 0));
+                              dtn_index_first(parts, &parts->spec[0], 0));
     return 0;
 }
 
@@ -74,11 +73,11 @@ int dtn_local_gather(const struct dtn_local *local,
                      const struct dtn_parts *parts, struct dtensor_error *err)
 {
     const int dim = dtn_local_dim(parts, 0, parts->in->ndim);
-    int rc = index_check(parts, 1, parts->want[0].shape[dim], err);
+    int rc = dtn_index_check(parts, 1, parts->want[0].shape[dim], err);
 
     if (rc == 0)
         dtn_op_gather(parts, &parts->out[0], &parts->in[0], dim, &parts->in[1],
-                      first_of(parts, &parts->want[0], dim));
+                      dtn_index_first(parts, &parts->want[0], dim));
     return rc;
 }
 
@@ -87,7 +86,7 @@ int dtn_local_index_select(const struct dtn_local *local,
                            struct dtensor_error *err)
 {
     const int dim = dtn_local_dim(parts, 0, parts->in->ndim);
-    int rc = index_check(parts, 1, parts->want[0].shape[dim], err);
+    int rc = dtn_index_check(parts, 1, parts->want[0].shape[dim], err);
 
     if (rc == 0)
         dtn_op_index_select(parts, &parts->out[0], &parts->in[0], dim,
@@ -99,7 +98,7 @@ int dtn_local_scatter(const struct dtn_local *local,
                       const struct dtn_parts *parts, struct dtensor_error *err)
 {
     const int dim = dtn_local_dim(parts, 0, parts->in->ndim);
-    int rc = index_check(parts, 1, parts->want[0].shape[dim], err);
+    int rc = dtn_index_check(parts, 1, parts->want[0].shape[dim], err);
 
     if (rc != 0)
         return rc;

@@ -15,9 +15,10 @@ dtn_local_work_f dtn_work_softmax, dtn_work_norm, dtn_work_loss;
 dtn_local_f dtn_local_attention, dtn_local_attention_backward;
 dtn_local_work_f dtn_work_attention;
 
-/* `which` is 1 for tril; for scatter_add. */
+/* `which` is 1 for tril; for scatter_add and index_put_add. */
 dtn_local_f dtn_local_embedding, dtn_local_embedding_backward,
     dtn_local_gather, dtn_local_index_select, dtn_local_scatter,
-    dtn_local_triangle;
+    dtn_local_triangle, dtn_local_index, dtn_local_index_put;
+dtn_local_work_f dtn_work_index, dtn_work_index_put;
 
 #endif

@@ -15,6 +15,10 @@ static const char *pattern_read(const char *at, struct dtn_pattern *p)
         p->mark = *at++;
     if (p->mark == '&')
         p->with = *at++;
+    p->index = *at == '#';
+    at += p->index;
+    if (p->index && *at == '!')
+        p->mark = *at++;
     p->constant = *at == '.';
     at += p->constant;
     while (*at && !strchr(",+-", *at))

@@ -10,7 +10,8 @@
 struct dtn_pattern {
     bool star;                    /* it begins with "*"                       */
     char mark;                    /* what follows "*": '!', '-', '&', or 0    */
-    char with;                    /* the letter after "*&"                    */
+    char with;                    /* the letter, or #, after "*&"             */
+    bool index;                   /* "#"; "!" is its mark                     */
     bool loose;                   /* "~": dimensions may be 1, or lack        */
     bool constant;                /* ".": an output that is whole             */
     int sum;                      /* which term of a sum it is a factor of    */

@@ -76,6 +76,14 @@ static bool sums_round(const struct dtn_signature *sig)
     return false;
 }
 
+/* Are neighbouring indices needed where this letter is cut? */
+static bool letter_plain(const struct dtn_signature *sig, int letter)
+{
+    return sig->rule->flags & DTN_OP_PLAIN &&
+           (sig->ndims == 0 ||
+            dtn_signature_names(sig, operand_dim(&sig->in[0], letter)));
+}
+
 /* The row in which one letter is cut.  What is added to a term has to be a term
  * too, or it would be added once for each rank.
  */
@@ -89,7 +97,7 @@ static void row_letter(const struct dtn_signature *sig, int letter,
     struct dtn_rule_row *row = row_add(rows);
 
     row->cuts = true;
-    row->plain = sig->rule->flags & DTN_OP_PLAIN;
+    row->plain = letter_plain(sig, letter);
     for (int i = 0; i < sig->nin; i++) {
         row->in[i] = place_cut(operand_dim(&sig->in[i], letter));
         if (reduced && !(sums >> sig->in[i].sum & 1))

@@ -29,7 +29,8 @@ enum {
                                   /* if args.dim is not read                  */
     DTN_OP_STAYS = 16,            /* nothing is moved for it                  */
     DTN_OP_PLAIN = 32,            /* rows that cut are there though no input  */
-                                  /* is cut                                   */
+                                  /* is cut, and cut by S only; if args.dim   */
+                                  /* is read, those that cut along it         */
     DTN_OP_LOOSE = 64,            /* where sizes differ nothing is cut        */
     DTN_OP_STAR_LAST = 128,       /* rows of "*" come after those of letters  */
     DTN_OP_LOCAL_PICK = 256,      /* a reduced dimension that is cut is       */
@@ -77,6 +78,10 @@ typedef const char *dtn_variant_f(const struct dtensor_op_call *call);
  *   *!         the same, but those of args.dim are never cut
  *   *-         the same without those of args.dim (or with size 1: args.keep)
  *   *&i        the same with the letter i in place of args.dim
+ *   *&#        the same with all dimensions of the index there: placed.h
+ *   #          all dimensions of an index, a letter for each; one operand for
+ *              each dimension of args.dim
+ *   #!         the same, but they are never cut
  *   @          args.count dimensions that are never cut; all that are left,
  *              in an operand without *
  *   1          a dimension of size 1

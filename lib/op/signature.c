@@ -7,6 +7,7 @@
  */
 #include "op/signature.h"
 #include "op/pattern.h"
+#include "op/placed.h"
 #include "op/result.h"
 #include "op/words.h"
 #include "dtensor.h"
@@ -177,6 +178,46 @@ static int input_letters(struct reading *r, int i, int d, int skip)
     return rc;
 }
 
+/* The dimensions of "#". */
+static int input_index(struct reading *r, int i)
+{
+    struct dtn_operand *in = &r->sig->in[i];
+    int rc = dtn_placed_check(r->sig, i, r->err);
+
+    for (int d = 0; d < in->ndim && rc == 0; d++) {
+        in->letter[d] = DTN_PLACED + d;
+        if (r->patterns->in[i].mark == '!')
+            r->whole |= (uint64_t)1 << in->letter[d];
+        rc = size_set(r, i, d, in->letter[d], false);
+    }
+    return rc;
+}
+
+/* The dimensions of "*&#", which may be 1, or lack at the left. */
+static int input_placed(struct reading *r, int i)
+{
+    const struct dtn_signature *sig = r->sig;
+    struct dtn_operand *in = &r->sig->in[i];
+    int letter[2 * DTENSOR_MAX_DIMS], rc = 0;
+    const int n = dtn_placed_letters(sig, r->nstars, letter);
+
+    if (in->ndim > n)
+        return dtn_op_fail(sig->call, r->err, "input %d has %d dimensions "
+                           "(expected at most %d)", i, in->ndim, n);
+    for (int d = 0; d < in->ndim && rc == 0; d++) {
+        const int k = letter[n - in->ndim + d];
+        const int64_t size = in->shape[d];
+
+        if (k < DTN_PLACED && size != 1 && size != sig->size[k])
+            return dtn_op_fail(sig->call, r->err, "dimension %d of input %d "
+                               "has %" PRId64 " elements (expected %" PRId64
+                               " or 1)", d, i, size, sig->size[k]);
+        in->letter[d] = k;
+        rc = size_set(r, i, d, k, true);
+    }
+    return rc;
+}
+
 static int input_read(struct reading *r, int i)
 {
     const struct dtn_pattern *p = &r->patterns->in[i];
@@ -186,6 +227,8 @@ static int input_read(struct reading *r, int i)
     const int stars = in->ndim - fixed + lacking;
     int rc;
 
+    if (p->index || p->with == '#')
+        return p->index ? input_index(r, i) : input_placed(r, i);
     if (stars < 0 || (stars > 0 && !p->star))
         return dtn_op_fail(r->sig->call, r->err, "input %d has %d dimensions "
                            "(expected %d%s)", i, in->ndim, fixed,
@@ -204,7 +247,7 @@ static int inputs_stars(const struct reading *r)
         const int ndim = r->sig->in[i].ndim;
         const int n = ndim - dtn_pattern_fixed(p, r->count, ndim);
 
-        if (p->star && n > most)
+        if (p->star && !p->with && n > most)
             most = n;
     }
     return most;
@@ -297,6 +340,15 @@ static void output_letter(const struct reading *r, struct dtn_operand *out,
                size >= 0 ? size : r->sig->call->args.count);
 }
 
+static void output_placed(const struct reading *r, struct dtn_operand *out)
+{
+    int letter[2 * DTENSOR_MAX_DIMS];
+    const int n = dtn_placed_letters(r->sig, r->nstars, letter);
+
+    for (int d = 0; d < n; d++)
+        output_letter(r, out, letter[d]);
+}
+
 static void output_stars(const struct reading *r, const struct dtn_pattern *p,
                          struct dtn_operand *out)
 {
@@ -325,7 +377,9 @@ static void output_read(const struct reading *r, const struct dtn_pattern *p,
     for (int d = 0; p->constant && d < args->ndim &&
                     r->sig->rule->reads & DTN_ARG_SHAPE; d++)
         output_add(out, DTN_WHOLE, args->shape[d]);
-    if (p->star)
+    if (p->star && p->with == '#')
+        output_placed(r, out);
+    else if (p->star)
         output_stars(r, p, out);
     for (int k = 0; k < p->n; k++) {
         int span = dtn_pattern_span(p, k, r->count, first->ndim);

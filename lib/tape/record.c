@@ -63,6 +63,20 @@ static struct dtn_note *note_make(const struct dtensor_tape *tape,
     return note;
 }
 
+/* The operands that keeps names; see rules.h. */
+static unsigned keeps_needs(const char *keeps, const struct dtn_note *note)
+{
+    unsigned bits = 0;
+
+    if (!keeps || *keeps == '*')
+        return keeps ? ~0u : 0;
+    if (*keeps < '0' || *keeps > '9')
+        return dtn_express_names(keeps, note);
+    for (int i = *keeps - '0'; i < note->nin && i < 32; i++)
+        bits |= 1u << i;
+    return bits;
+}
+
 /* The operands that the backward will read: a bit for each. */
 static unsigned note_needs(const struct dtn_note *note)
 {
@@ -72,8 +86,7 @@ static unsigned note_needs(const struct dtn_note *note)
     if (!back)
         return 0;
     if (back->all)
-        return !back->keeps ? 0 : *back->keeps == '*' ? ~0u
-             : dtn_express_names(back->keeps, note);
+        return keeps_needs(back->keeps, note);
     for (int i = 0; i < note->nin && i < DTN_BACKWARD_IN; i++)
         if (note->operand[i].value >= 0 && back->grad[i])
             bits |= dtn_express_names(back->grad[i], note);

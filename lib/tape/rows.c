@@ -39,8 +39,8 @@ static int index_wide(const struct dtensor *index, const struct dtensor *rows,
     return rc == 0 ? dtn_express_step("expand", &wide, tp, err) : rc;
 }
 
-int dtn_back_index(const struct dtn_express *e, struct dtensor *grad[],
-                   struct dtensor_error *err)
+int dtn_back_index_select(const struct dtn_express *e, struct dtensor *grad[],
+                          struct dtensor_error *err)
 {
     const struct dtensor_spec *in = input_of(e, 0);
     const struct dtensor_spec spec = dtn_gradient_spec(*in);
@@ -61,6 +61,60 @@ int dtn_back_index(const struct dtn_express *e, struct dtensor *grad[],
     dtensor_destroy(wide);
     dtensor_destroy(zeros);
     return rc;
+}
+
+/* --------------------------------------------------------------- index --- */
+
+/* An operator of some tensors, and of the indices of the call. */
+static int by_index(const struct dtn_express *e, const char *op,
+                    const struct dtensor *first, const struct dtensor *second,
+                    int from, struct dtensor **gradp, struct dtensor_error *err)
+{
+    const struct dtensor *in[2 + DTENSOR_MAX_DIMS] = { first, second };
+    int n = second ? 2 : 1, rc = 0;
+
+    for (int i = from; i < e->note->nin && rc == 0; i++)
+        rc = dtn_express_operand(e, i, &in[n++], err);
+    return rc == 0 ? dtensor_op(op, n, in, &e->note->args, 1, gradp, err) : rc;
+}
+
+int dtn_back_index(const struct dtn_express *e, struct dtensor *grad[],
+                   struct dtensor_error *err)
+{
+    const struct dtensor_spec spec = dtn_gradient_spec(*input_of(e, 0));
+    struct dtensor *zeros = NULL;
+    int rc = dtensor_zeros(&spec, &zeros, err);
+
+    if (rc == 0)
+        rc = by_index(e, "index_put_add", zeros, e->grad[0], 1, &grad[0], err);
+    dtensor_destroy(zeros);
+    return rc;
+}
+
+/* What was put goes to the values, all else to the table. */
+int dtn_back_index_put(const struct dtn_express *e, struct dtensor *grad[],
+                       struct dtensor_error *err)
+{
+    const struct dtensor_spec spec = dtn_gradient_spec(*input_of(e, 1));
+    struct dtensor *zeros = NULL;
+    int rc = 0;
+
+    if (e->note->operand[0].value >= 0)
+        rc = dtensor_zeros(&spec, &zeros, err);
+    if (zeros)
+        rc = by_index(e, "index_put", e->grad[0], zeros, 2, &grad[0], err);
+    if (rc == 0 && e->note->operand[1].value >= 0)
+        rc = by_index(e, "index", e->grad[0], NULL, 2, &grad[1], err);
+    dtensor_destroy(zeros);
+    return rc;
+}
+
+int dtn_back_index_put_add(const struct dtn_express *e, struct dtensor *grad[],
+                           struct dtensor_error *err)
+{
+    grad[0] = dtn_tensor_hold(e->grad[0]);
+    return e->note->operand[1].value < 0 ? 0
+         : by_index(e, "index", e->grad[0], NULL, 2, &grad[1], err);
 }
 
 /* ----------------------------------------------------------- embedding --- */

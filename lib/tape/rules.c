@@ -193,8 +193,10 @@ static const struct dtn_backward rows[] = {
     /* --------------------------------------------------------- by index --- */
     ALL("embedding", embedding, "b"),
     EACH("gather", "scatter_add(0a,b,g)"),
-    ALL("index_select", index, "b"),
-    ALL("index", index, "b"),
+    ALL("index_select", index_select, "b"),
+    ALL("index", index, "1"),
+    ALL("index_put", index_put, "2"),
+    ALL("index_put_add", index_put_add, "2"),
     EACH("scatter", "scatter(g,b,zeros_like(gather(g,b)))", NULL,
                     "gather(g,b)"),
     EACH("scatter_add", "g", NULL, "gather(g,b)"),

@@ -40,7 +40,8 @@ struct dtn_backward {
     const char *grad[DTN_BACKWARD_IN]; /* of inputs 0 and up, see above       */
     dtn_backward_f *all;          /* instead of expressions; or NULL          */
     const char *keeps;            /* ALL: the letters that it reads; NULL:    */
-                                  /* none; "*": all operands                  */
+                                  /* none; "*": all operands; "2": the inputs */
+                                  /* from 2 on                                */
     const char *(*variant)(const struct dtn_note *note); /* WORD of the row   */
                                   /* that holds for a call; or NULL           */
 };
@@ -75,7 +76,8 @@ bool dtn_backward_stops(const struct dtn_backward *backward);
 dtn_backward_f dtn_back_cat, dtn_back_stack, dtn_back_split, dtn_back_unbind,
     dtn_back_select, dtn_back_slice, dtn_back_pad, dtn_back_permute,
     dtn_back_view, dtn_back_expand, dtn_back_repeat, dtn_back_redistribute,
-    dtn_back_index, dtn_back_embedding, dtn_back_norm, dtn_back_attention,
-    dtn_back_order, dtn_back_cut_attention;
+    dtn_back_index, dtn_back_index_select, dtn_back_index_put,
+    dtn_back_index_put_add, dtn_back_embedding, dtn_back_norm,
+    dtn_back_attention, dtn_back_order, dtn_back_cut_attention;
 
 #endif

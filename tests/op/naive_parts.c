@@ -51,6 +51,36 @@ static bool source_permuted(const struct dtensor_op_call *call, int ndim,
     return true;
 }
 
+/* The place in a table of the element at `index`, by the indices from input
+ * `first` on; where the dimensions of the index begin.
+ */
+static int table_place(const struct dtensor_op_call *call,
+                       const struct whole in[], int first,
+                       const int64_t index[], int64_t at[])
+{
+    const int ndim = in->ndim, n = call->nin - first, wide = in[first].ndim;
+    bool named[DTENSOR_MAX_DIMS] = { false };
+    int least = ndim, most = 0, start, from = 0;
+
+    for (int k = 0; k < n; k++) {
+        const int d = dim_of(call, k, ndim);
+
+        named[d] = true;
+        least = d < least ? d : least;
+        most = d > most ? d : most;
+    }
+    start = most - least + 1 == n ? least : 0;
+    for (int d = 0; d < ndim; d++) {
+        from += from == start ? wide : 0;
+        if (!named[d])
+            at[d] = index[from++];
+    }
+    for (int k = 0; k < n; k++)
+        at[dim_of(call, k, ndim)] =
+            (int64_t)whole_at_place(&in[first + k], wide, index + start);
+    return start;
+}
+
 static bool source_of(const struct dtensor_op_call *call,
                       const struct whole in[], int k, const int64_t index[],
                       struct source *from)
@@ -91,8 +121,10 @@ static bool source_of(const struct dtensor_op_call *call,
         from->input = from->at[d] < 0 || from->at[d] >= in->shape[d] ? -1 : 0;
     } else if (is(op, "gather")) {
         from->at[d] = (int64_t)whole_at_place(&in[1], ndim, index);
-    } else if (is(op, "index_select") || is(op, "index")) {
+    } else if (is(op, "index_select")) {
         from->at[d] = (int64_t)in[1].at[index[d]];
+    } else if (is(op, "index")) {
+        table_place(call, in, 1, index, from->at);
     } else if (is(op, "tril")) {
         from->input = index[ndim - 1] <= index[ndim - 2] ? 0 : -1;
     } else if (is(op, "triu")) {
@@ -142,6 +174,50 @@ static void scatter(const struct dtensor_op_call *call, const struct whole in[],
     } while (place_next(in->ndim, in[1].shape, index));
 }
 
+/* The shape of the elements that are put. */
+static int put_shape(const struct dtensor_op_call *call,
+                     const struct whole in[], int64_t shape[])
+{
+    const int64_t none[DTENSOR_MAX_DIMS] = { 0 };
+    const int wide = in[2].ndim;
+    int64_t at[DTENSOR_MAX_DIMS];
+    const int start = table_place(call, in, 2, none, at);
+    int n = 0;
+
+    for (int d = 0; d <= in->ndim; d++) {
+        bool named = d == in->ndim;
+
+        if (n == start) {
+            memcpy(shape + n, in[2].shape, (size_t)wide * sizeof shape[0]);
+            n += wide;
+        }
+        for (int k = 2; k < call->nin; k++)
+            named = named || dim_of(call, k - 2, in->ndim) == d;
+        if (!named)
+            shape[n++] = in->shape[d];
+    }
+    return n;
+}
+
+static void index_put(const struct dtensor_op_call *call,
+                      const struct whole in[], struct whole *out)
+{
+    int64_t shape[DTENSOR_MAX_DIMS], index[DTENSOR_MAX_DIMS] = { 0 };
+    const int ndim = put_shape(call, in, shape);
+
+    memcpy(out->at, in->at, sizeof out->at);
+    do {
+        int64_t at[DTENSOR_MAX_DIMS], to = 0;
+
+        table_place(call, in, 2, index, at);
+        for (int d = 0; d < in->ndim; d++)
+            to = to * in->shape[d] + at[d];
+        if (is(call->op, "index_put"))
+            out->at[to] = 0;
+        out->at[to] += whole_at_place(&in[1], ndim, index);
+    } while (place_next(ndim, shape, index));
+}
+
 static bool naive_indexed(const struct dtensor_op_call *call,
                           const struct whole in[], struct whole *out)
 {
@@ -151,6 +227,8 @@ static bool naive_indexed(const struct dtensor_op_call *call,
         embedding_backward(call, in, out);
     else if (is(call->op, "scatter") || is(call->op, "scatter_add"))
         scatter(call, in, out);
+    else if (is(call->op, "index_put") || is(call->op, "index_put_add"))
+        index_put(call, in, out);
     else
         return false;
     return true;

@@ -268,6 +268,20 @@ static const struct {
     { "unbind", "dim=0", "4x6:f32:S(0)", "it moves nothing, and dimension "
       "0 is cut" },
     { "cat", "dim=0", "4x6:f32:R 4x5:f32:R", "input 1 has another shape" },
+    { "index", "dim=0+1", "4x6:f32:R 3:i64:R", "names 2 dimensions, but there "
+      "are 1 indices" },
+    { "index", "dim=0+1", "4x6:f32:R 3:i64:R 2:i64:R", "input 2 has another "
+      "shape" },
+    { "index", "dim=0", "1x1x1x1x1x1x1x1:f32:R 1x1:i64:R", "have 9 dimensions "
+      "(expected at most 8)" },
+    { "index_put", "dim=0", "4x6:f32:R 3x5:f32:R 3:i64:R", "dimension 1 of "
+      "input 1 has 5 elements (expected 6 or 1)" },
+    { "index_put", "dim=0", "4x1:f32:R 3x6:f32:R 3:i64:R",
+      "(expected 1 or 1)" },
+    { "index_put", "dim=0", "4x6:f32:R 2x6:f32:R 3:i64:R", "of input 2 has 3 "
+      "elements, that of input 1 has 2" },
+    { "index_put", "dim=0", "4x6:f32:R 1x3x6:f32:R 3:i64:R", "input 1 has 3 "
+      "dimensions (expected at most 2)" },
     { "stack", "dim=0", "4x6:f32:R 4x5:f32:R",
       "input 1 has another shape" },
     { "stack", "dim=3", "4x6:f32:R", "there is no dimension 3" },

@@ -137,6 +137,11 @@ static void by_index(struct job *job)
     need(dtensor_embedding(table, bad, &t, &job->err) == DTENSOR_EINVAL && !t &&
          strstr(job->err.text, "an element of input 1 is 3 (expected 0 to 2)"),
          "%s", job->err.text);
+    need(dtensor_op("index_put", 3, (const struct dtensor *const[]){ table,
+                    scores, bad }, &(struct dtensor_op_args){ .ndims = 1 }, 1,
+                    &t, &job->err) == DTENSOR_EINVAL && !t &&
+         strstr(job->err.text, "an element of input 2 is 3 (expected 0 to 2)"),
+         "%s", job->err.text);
     good(dtensor_cross_entropy(scores, right, DTENSOR_OP_MEAN, &t, &job->err));
     is(job, t, 1, (const double[]){ (log(4 / 3.0) + log(2)) / 2 },
        "cross_entropy");

@@ -36,6 +36,9 @@ static const char *const copied[] = {
     "median_dim", "mode", "kthvalue", "sort", "topk",
     /* integers, and powers by libm */
     "matmul i64", "powsum dim=0,p=3",
+    /* several indices, and what is put to other dimensions than the first */
+    "index dim=0+1", "index dim=-1+0", "index_put", "index_put_add dim=1",
+    "index_put_add dim=0+2",
     /* several products and sums */
     "attention", "attention_backward",
 };

@@ -110,6 +110,16 @@ static const struct {
     { "index_select", "dim=0", "4x6 3i", "S(1), R -> S(1)|R, S(0) -> S(0)|"
       "P(sum), R -> P(sum)|P(avg), R -> P(avg)|P(min), R -> P(min)|"
       "P(max), R -> P(max)" },
+    { "index", "dim=0+2", "4x6x5 3x2i 3x2i", "S(1), R -> S(2)|"
+      "R, S(0) -> S(0)|R, S(1) -> S(1)|P(sum), R -> P(sum)|"
+      "P(avg), R -> P(avg)" },
+    { "index_put", "dim=1", "4x6 4x3 3i", "S(0), S(0), R -> S(0)|"
+      "S(1), R, R -> S(1)|P(sum), P(sum), R -> P(sum)|"
+      "P(avg), P(avg), R -> P(avg)|P(min), P(min), R -> P(min)|"
+      "P(max), P(max), R -> P(max)" },
+    { "index_put_add", "dim=0", "4x6 3x6 3i", "S(0), R, R -> S(0)|"
+      "S(1), S(1), R -> S(1)|P(sum), S(0), S(0) -> P(sum)|"
+      "P(sum), P(sum), R -> P(sum)|P(avg), P(avg), R -> P(avg)" },
     { "gather", "dim=1", "4x6 4x1i", "S(1), R -> P(sum)|R, S(1) -> S(1)|"
       "S(0), S(0) -> S(0)" },
     { "scatter", "dim=1", "4x6 3x2i 3x2", "" },

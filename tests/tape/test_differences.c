@@ -24,7 +24,8 @@
 enum { WORLD = 8, INPUTS = 5, OUTPUTS = 8, SEED = 20261123 };
 
 /* Inputs have a shape and what their elements are: n normal numbers, p positive
- * ones, z normal ones and zeros, b 0 or 1, iN whole numbers below N.
+ * ones, z normal ones and zeros, b 0 or 1, iN whole numbers below N, oN all
+ * different ones, up to N of them.
  */
 static const struct row {
     const char *op, *args, *in;        /* the call                        */
@@ -56,7 +57,7 @@ struct drawn {
 
 /* ------------------------------------------------------------- drawing --- */
 
-static double element(uint64_t *state, const char *kind)
+static double element(uint64_t *state, const char *kind, int64_t i)
 {
     const double unit = (rand_below(state, 1 << 20) + 0.5) / (1 << 20);
 
@@ -69,6 +70,8 @@ static double element(uint64_t *state, const char *kind)
         return 0.5 + 2 * unit;
     case 'b':
         return rand_below(state, 2);
+    case 'o':
+        return (double)(i * 5 % strtol(kind + 1, NULL, 10));
     default:
         return rand_below(state, (int)strtol(kind + 1, NULL, 10));
     }
@@ -84,10 +87,10 @@ static const char *input_read(uint64_t *state, const char *text,
     for (; *text != ':'; text = end + (*end == 'x'))
         w->shape[w->ndim++] = strtoll(text, &end, 10);
     text++;
-    w->dtype = *text == 'b' ? DTENSOR_BOOL : *text == 'i' ? DTENSOR_I64
-             : DTENSOR_F64;
+    w->dtype = *text == 'b' ? DTENSOR_BOOL
+             : *text == 'i' || *text == 'o' ? DTENSOR_I64 : DTENSOR_F64;
     for (int64_t i = 0; i < whole_count(w); i++)
-        w->at[i] = element(state, text);
+        w->at[i] = element(state, text, i);
     text += strcspn(text, " ");
     return text + (*text == ' ');
 }
