@@ -12,6 +12,7 @@
 #include "job/ctx.h"
 #include "sched/sched.h"
 #include "tests/debug/counted.h"
+#include "tests/module/golden_counts.h"
 #include "tests/module/tree.h"
 
 #include <ctype.h>
@@ -21,19 +22,6 @@
 
 static const struct dtensor_style columns_rows[] = {
     { "m.up", "colwise" }, { "m.down", "rowwise output=S(0)" } };
-
-static int watch(struct dtensor_module *m, void *tape,
-                 struct dtensor_error *err)
-{
-    struct dtensor *t;
-    const char *name;
-    int rc = 0;
-
-    for (int i = 0; rc == 0 && (t = dtensor_module_param_at(m, i, &name));
-         i++)
-        rc = dtensor_tape_watch(tape, t, err);
-    return rc;
-}
 
 /* Ones that lie so, or rows of a table. */
 static struct dtensor *input_of(const char *placements, bool index)
@@ -57,7 +45,7 @@ static void train(struct dtensor_module *top, const char *placements,
     struct dtensor_tape *tape = NULL;
 
     good(dtensor_tape_create(job->ctx, &tape, &job->err));
-    good(dtensor_module_walk(top, watch, tape, &job->err));
+    good(dtensor_module_walk(top, tree_watch, tape, &job->err));
     if (watched)
         good(dtensor_tape_watch(tape, in, &job->err));
     good(dtensor_tape_begin(tape, &job->err));
@@ -72,38 +60,6 @@ static void train(struct dtensor_module *top, const char *placements,
 }
 
 /* -------------------------------------------------------------- goldens --- */
-
-/* What PyTorch 2.15 counts on 4 ranks (tests/golden has how): all-gathers,
- * allreduces, reduce-scatters, forward and backward.  The gradients of a norm,
- * which PyTorch leaves as terms, are reduced here.
- */
-static const struct golden {
-    const char *type;              /* of the module "m"                       */
-    struct dtensor_style plan[3];  /* styles                                  */
-    const char *input;             /* how the input comes                     */
-    bool watched;                  /* so does its gradient                    */
-    const char *forward, *backward;
-} golden[] = {
-    { "linear", { { "m", "colwise" } }, "R", true, "0 0 0", "0 1 0" },
-    { "linear", { { "m", "colwise" } }, "S(0)", true, "1 0 0", "0 0 1" },
-    { "linear", { { "m", "colwise output=R" } }, "R", true, "1 0 0", "0 1 0" },
-    { "linear", { { "m", "rowwise" } }, "S(1)", true, "0 1 0", "0 0 0" },
-    { "linear", { { "m", "rowwise output=S(0)" } }, "S(1)", true, "0 0 1",
-      "1 0 0" },
-    { "linear", { { "m", "rowwise" } }, "R", true, "0 1 0", "1 0 0" },
-    { "embedding", { { "m", "colwise" } }, "R", false, "0 0 0", "0 0 0" },
-    { "embedding", { { "m", "rowwise" } }, "R", false, "0 1 0", "0 0 0" },
-    { "embedding", { { "m", "rowwise output=S(1)" } }, "R", false, "0 0 1",
-      "1 0 0" },
-    { "layer_norm", { { "m", "sequence dim=0" } }, "S(0)", true, "0 0 0",
-      "0 2 0" },
-    { "mlp", { { "m.up", "colwise" }, { "m.down", "rowwise" } }, "R", true,
-      "0 1 0", "0 1 0" },
-    { "mlp", { { "m.up", "colwise" }, { "m.down", "rowwise output=S(0)" } },
-      "S(0)", false, "1 0 1", "1 0 0" },
-    { "mlp", { { "m.up", "colwise" }, { "m.down", "rowwise output=S(0)" } },
-      "S(0)", true, "1 0 1", "1 0 1" }
-};
 
 static void golden_side(const struct golden *g, enum dtensor_direction d,
                         const char *should)
@@ -125,14 +81,12 @@ static void golden_side(const struct golden *g, enum dtensor_direction d,
 
 static void goldens(void)
 {
-    for (size_t i = 0; i < sizeof golden / sizeof golden[0]; i++) {
+    for (int i = 0; i < GOLDEN_COUNTS; i++) {
         const struct golden *g = &golden[i];
         struct dtensor_module *top = single(g->type);
-        int n = 0;
 
-        while (n < 3 && g->plan[n].pattern)
-            n++;
-        good(dtensor_parallelize(top, world, n, g->plan, -1, &job->err));
+        good(dtensor_parallelize(top, world, golden_styles(g), g->plan, -1,
+                                 &job->err));
         good(dtensor_debug_begin(job->ctx, NULL, &job->err));
         train(top, g->input, g->watched, strcmp(g->type, "embedding") == 0);
         good(dtensor_debug_end(job->ctx, &job->err));

@@ -12,12 +12,11 @@
  * is old would end the job.
  */
 #include "base/compiler.h"
-#include "cuda/image.h"
 #include "device/cuda/cuda.h"
 #include "job/buffer.h"
 #include "job/ctx.h"
 #include "dtensor.h"
-#include "tests/support/job.h"
+#include "tests/device/gpu_rank.h"
 #include "tests/support/standin.h"
 
 #include <signal.h>
@@ -28,71 +27,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { RANKS_MAX = 8, COUNT = 1500, ROUNDS = 4, CALLS = 3 };
+enum { ROUNDS = 4, CALLS = 3 };
 
-static char file[64];
-
-struct use {
-    struct job job;
-    const struct dtensor_mesh *mesh;
-    struct dtn_cuda *cuda;
-    float *in, *out, *in2;        /* [RANKS_MAX * COUNT] on the GPU           */
-    int rank, n;
-};
-
-static float plain[RANKS_MAX * COUNT], graph[RANKS_MAX * COUNT];
-
-static void *room(struct use *use)
-{
-    struct job *job = &use->job;
-    void *mem = NULL;
-
-    good(dtensor_alloc_on(job->ctx, DTENSOR_CUDA, sizeof plain, &mem,
-                          &job->err));
-    return mem;
-}
-
-static void use_open(struct use *use, int rank, int n)
-{
-    struct job *job = &use->job;
-
-    use->rank = rank;
-    use->n = n;
-    job_open(job, rank, n, file);
-    good(dtensor_mesh_find(job->ctx, "world", &use->mesh, &job->err));
-    use->in = room(use);
-    use->out = room(use);
-    use->in2 = room(use);
-    use->cuda = dtn_cuda_of(job->ctx->device);
-}
-
-static void use_close(struct use *use)
-{
-    dtensor_free(use->job.ctx, use->in);
-    dtensor_free(use->job.ctx, use->out);
-    dtensor_free(use->job.ctx, use->in2);
-    dtensor_fini(use->job.ctx);
-}
-
-/* Numbers whose sum depends on the order. */
-static void fill(struct use *use, float *to, int round)
-{
-    struct job *job = &use->job;
-
-    for (size_t i = 0; i < RANKS_MAX * COUNT; i++)
-        plain[i] = 1.0f / (float)(1 + (i * 37 + (size_t)use->rank * 11
-                                       + (size_t)round * 5) % 1009);
-    good(dtn_buffer_copy(job->ctx, to, plain, sizeof plain, &job->err));
-}
-
-static void take(struct use *use, float host[])
-{
-    struct job *job = &use->job;
-
-    good(dtn_buffer_copy(job->ctx, host, use->out, sizeof plain, &job->err));
-}
-
-static void start(struct use *use, struct dtensor_persistent *call)
+static void start(struct gpu_rank *use, struct dtensor_persistent *call)
 {
     struct dtensor_request *request = NULL;
     struct job *job = &use->job;
@@ -115,26 +52,26 @@ static unsigned long calls_made(void)
 }
 
 /* A start, and the bits of the blocking call. */
-static void round_try(struct use *use, const struct dtensor_call *call,
+static void round_try(struct gpu_rank *use, const struct dtensor_call *call,
                       struct dtensor_persistent *kept, int round)
 {
     struct job *job = &use->job;
     unsigned long calls, launches;
 
-    fill(use, use->in, round);
+    gpu_fill(use, use->in, round);
     good(dtensor_call_run(use->mesh, call, use->in, use->out, &job->err));
-    take(use, graph);
+    gpu_take(use, graph);
     memcpy(plain, graph, sizeof plain);
-    fill(use, use->out, round + 1);
+    gpu_fill(use, use->out, round + 1);
     calls = calls_made();
     launches = standin_called("cuGraphLaunch");
     start(use, kept);
     calls = calls_made() - calls;
     launches = standin_called("cuGraphLaunch") - launches;
     good(dtn_buffer_copy(job->ctx, graph, use->out, sizeof graph, &job->err));
-    fill(use, use->out, round + 1);
+    gpu_fill(use, use->out, round + 1);
     good(dtensor_call_run(use->mesh, call, use->in, use->out, &job->err));
-    take(use, plain);
+    gpu_take(use, plain);
     need(memcmp(plain, graph, sizeof plain) == 0, "coll %d, round %d: other "
          "bits", (int)call->coll, round);
     need(launches == 1, "coll %d, round %d: %lu graphs", (int)call->coll,
@@ -148,15 +85,15 @@ static void rank_same(int rank, int n, void *arg)
     static const enum dtensor_collective colls[] = {
         DTENSOR_ALLREDUCE, DTENSOR_ALLGATHER, DTENSOR_REDUCE_SCATTER,
         DTENSOR_BROADCAST, DTENSOR_ALL_TO_ALL, DTENSOR_REDUCE };
-    struct use use = { .rank = rank };
+    struct gpu_rank use = { .rank = rank };
     struct job *job = &use.job;
     char left[200];
 
-    use_open(&use, rank, n);
+    gpu_rank_open(&use, rank, n);
     setenv("DTN_STANDIN_LATE_US", rank == 1 ? "1000" : "100", 1);
     for (size_t c = 0; c < DTN_COUNT(colls); c++) {
         const struct dtensor_call call = { .coll = colls[c], .root = 1 % n,
-            .count = COUNT / (size_t)n, .dtype = DTENSOR_F32,
+            .count = GPU_COUNT / (size_t)n, .dtype = DTENSOR_F32,
             .op = DTENSOR_SUM };
         struct dtensor_persistent *kept = NULL;
 
@@ -170,19 +107,19 @@ static void rank_same(int rank, int n, void *arg)
         standin_left(left, sizeof left);
         need(!strstr(left, "graphs"), "left behind: %s", left);
     }
-    use_close(&use);
+    gpu_rank_close(&use);
 }
 
 /* Rank 1 takes another buffer every second time. */
 static void rank_moves(int rank, int n, void *arg)
 {
     const struct dtensor_call call = { .coll = DTENSOR_ALLREDUCE,
-        .count = COUNT, .dtype = DTENSOR_F32, .op = DTENSOR_SUM };
+        .count = GPU_COUNT, .dtype = DTENSOR_F32, .op = DTENSOR_SUM };
     struct dtensor_persistent *one = NULL, *other = NULL;
-    struct use use = { .rank = rank };
+    struct gpu_rank use = { .rank = rank };
     struct job *job = &use.job;
 
-    use_open(&use, rank, n);
+    gpu_rank_open(&use, rank, n);
     good(dtensor_call_create(use.mesh, &call, use.in, use.out, &one,
                              &job->err));
     good(dtensor_call_create(use.mesh, &call, use.in2, use.out, &other,
@@ -190,48 +127,48 @@ static void rank_moves(int rank, int n, void *arg)
     for (int round = 0; round < ROUNDS; round++) {
         const bool moves = rank == 1 && round % 2 == 1;
 
-        fill(&use, use.in, round);
-        fill(&use, use.in2, round + (rank == 1));
+        gpu_fill(&use, use.in, round);
+        gpu_fill(&use, use.in2, round + (rank == 1));
         start(&use, moves ? other : one);
-        take(&use, graph);
+        gpu_take(&use, graph);
         good(dtensor_call_run(use.mesh, &call, moves ? use.in2 : use.in,
                               use.out, &job->err));
-        take(&use, plain);
-        need(memcmp(plain, graph, COUNT * sizeof *plain) == 0,
+        gpu_take(&use, plain);
+        need(memcmp(plain, graph, GPU_COUNT * sizeof *plain) == 0,
              "round %d: other bits", round);
     }
     dtensor_persistent_destroy(one);
     dtensor_persistent_destroy(other);
-    use_close(&use);
+    gpu_rank_close(&use);
 }
 
 /* A driver that cannot, or does not want to: see the environment. */
 static void rank_without(int rank, int n, void *arg)
 {
     const struct dtensor_call call = { .coll = DTENSOR_ALLREDUCE,
-        .count = COUNT, .dtype = DTENSOR_F32, .op = DTENSOR_SUM };
+        .count = GPU_COUNT, .dtype = DTENSOR_F32, .op = DTENSOR_SUM };
     struct dtensor_persistent *kept = NULL;
-    struct use use = { .rank = rank };
+    struct gpu_rank use = { .rank = rank };
     struct job *job = &use.job;
     char log[96], line[400], left[200];
     bool said = false;
     FILE *lines;
 
-    snprintf(log, sizeof log, "%s.%d", file, rank);
+    snprintf(log, sizeof log, "%s.%d", gpu_file, rank);
     need(freopen(log, "w", stderr) != NULL, "%s", log);
-    use_open(&use, rank, n);
+    gpu_rank_open(&use, rank, n);
     good(dtensor_call_create(use.mesh, &call, use.in, use.out, &kept,
                              &job->err));
     for (int round = 0; round < ROUNDS; round++) {
-        fill(&use, use.in, round);
+        gpu_fill(&use, use.in, round);
         start(&use, kept);
-        take(&use, graph);
+        gpu_take(&use, graph);
         need(strstr(dtensor_last_plan(job->ctx), "GPUs signal")
              && !strstr(dtensor_last_plan(job->ctx), "in a graph"), "%s",
              dtensor_last_plan(job->ctx));
         good(dtensor_call_run(use.mesh, &call, use.in, use.out, &job->err));
-        take(&use, plain);
-        need(memcmp(plain, graph, COUNT * sizeof *plain) == 0,
+        gpu_take(&use, plain);
+        need(memcmp(plain, graph, GPU_COUNT * sizeof *plain) == 0,
              "round %d: other bits", round);
     }
     dtensor_persistent_destroy(kept);
@@ -245,7 +182,7 @@ static void rank_without(int rank, int n, void *arg)
     fclose(lines);
     remove(log);
     need(said, "the log does not name %s", (const char *)arg);
-    use_close(&use);
+    gpu_rank_close(&use);
 }
 
 /* ------------------------------------------------------------ failures --- */
@@ -269,16 +206,16 @@ static int replay_forgets(const struct dtn_memory *memory,
 static void rank_lost(int rank, int n, void *arg)
 {
     const struct dtensor_call call = { .coll = DTENSOR_ALLREDUCE,
-        .count = COUNT, .dtype = DTENSOR_F32, .op = DTENSOR_SUM };
+        .count = GPU_COUNT, .dtype = DTENSOR_F32, .op = DTENSOR_SUM };
     static struct dtn_memory_ops mutant;
     struct dtensor_persistent *kept = NULL;
     struct dtensor_request *request = NULL;
     const bool dies = arg != NULL;
-    struct use use = { .rank = rank };
+    struct gpu_rank use = { .rank = rank };
     struct job *job = &use.job;
     int rc;
 
-    use_open(&use, rank, n);
+    gpu_rank_open(&use, rank, n);
     good(dtensor_call_create(use.mesh, &call, use.in, use.out, &kept,
                              &job->err));
     start(&use, kept);
@@ -295,7 +232,7 @@ static void rank_lost(int rank, int n, void *arg)
          job->err.text);
     need(dtensor_barrier(use.mesh, &job->err) != 0, "not poisoned");
     dtensor_persistent_destroy(kept);
-    use_close(&use);
+    gpu_rank_close(&use);
 }
 
 /* ---------------------------------------------------------------- main --- */
@@ -303,15 +240,9 @@ static void rank_lost(int rank, int n, void *arg)
 static void job_try(int n, const char *timeout, rank_main_f *run,
                     const char *arg, int lost, const char *claim)
 {
-    char more[300];
+    const char *dims = n == 2 ? "x=2" : n == 3 ? "x=3" : "x=8";
 
-    snprintf(more, sizeof more, "connect_timeout = 30s\nop_timeout = %s\n"
-             "[mesh \"world\"]\ndims = %s\nmemory = cuda\n", timeout,
-             n == 2 ? "x=2" : n == 3 ? "x=3" : "x=8");
-    strcpy(file, ranks_file("shm", n, more));
-    ok(ranks_run(n, 90, run, (void *)(uintptr_t)arg, NULL) == lost,
-       "%d ranks: %s", n, claim);
-    unlink(file);
+    ok(gpu_ranks(n, dims, timeout, run, arg) == lost, "%d ranks: %s", n, claim);
 }
 
 static void test_without(void)
@@ -338,14 +269,10 @@ static void test_without(void)
 
 int main(void)
 {
-    const char *why = standin_use();
+    const char *why = standin_use_signals();
 
     if (why)
         return skip_all(why);
-    if (dtn_cuda_image_size == 0)
-        return skip_all("this build has no kernels");
-    if (!standin_maps())
-        return skip_all("pidfd_getfd() is not allowed here");
     setenv("DTN_STANDIN_DEVICES", "2", 1);
     job_try(2, "30s", rank_same, NULL, 0, "three calls of the driver a start");
     job_try(3, "30s", rank_same, NULL, 0, "three calls of the driver a start");

@@ -9,13 +9,12 @@
  * or two of them could stop the GPUs of all ranks for ever.
  */
 #include "base/compiler.h"
-#include "cuda/image.h"
 #include "device/cuda/cuda.h"
 #include "device/cuda/driver.h"
 #include "job/buffer.h"
 #include "job/ctx.h"
 #include "dtensor.h"
-#include "tests/support/job.h"
+#include "tests/device/gpu_rank.h"
 #include "tests/support/standin.h"
 
 #include <stdbool.h>
@@ -25,80 +24,18 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { COUNT = 1500, ROUNDS = 4 };
-
-static char file[64];
-
-struct use {
-    struct job job;
-    const struct dtensor_mesh *mesh;
-    struct dtn_cuda *cuda;
-    float *in, *out, *in2;        /* [RANKS_MAX * COUNT] on the GPU           */
-    int rank, n;
-};
-
-static float plain[COUNT], graph[COUNT];
-
-static void *room(struct use *use)
-{
-    struct job *job = &use->job;
-    void *mem = NULL;
-
-    good(dtensor_alloc_on(job->ctx, DTENSOR_CUDA, sizeof plain, &mem,
-                          &job->err));
-    return mem;
-}
-
-static void use_open(struct use *use, int rank, int n)
-{
-    struct job *job = &use->job;
-
-    use->rank = rank;
-    use->n = n;
-    job_open(job, rank, n, file);
-    good(dtensor_mesh_find(job->ctx, "world", &use->mesh, &job->err));
-    use->in = room(use);
-    use->out = room(use);
-    use->in2 = room(use);
-    use->cuda = dtn_cuda_of(job->ctx->device);
-}
-
-static void use_close(struct use *use)
-{
-    dtensor_free(use->job.ctx, use->in);
-    dtensor_free(use->job.ctx, use->out);
-    dtensor_free(use->job.ctx, use->in2);
-    dtensor_fini(use->job.ctx);
-}
-
-/* Numbers whose sum depends on the order. */
-static void fill(struct use *use, float *to, int round)
-{
-    struct job *job = &use->job;
-
-    for (size_t i = 0; i < COUNT; i++)
-        plain[i] = 1.0f / (float)(1 + (i * 37 + (size_t)use->rank * 11
-                                       + (size_t)round * 5) % 1009);
-    good(dtn_buffer_copy(job->ctx, to, plain, sizeof plain, &job->err));
-}
-
-static void take(struct use *use, float host[])
-{
-    struct job *job = &use->job;
-
-    good(dtn_buffer_copy(job->ctx, host, use->out, sizeof plain, &job->err));
-}
+enum { ROUNDS = 4 };
 
 /* Rank 1 leaves while it is started. */
 static void rank_leaves(int rank, int n, void *arg)
 {
     const struct dtensor_call call = { .coll = DTENSOR_ALLREDUCE,
-        .count = COUNT, .dtype = DTENSOR_F32, .op = DTENSOR_SUM };
+        .count = GPU_COUNT, .dtype = DTENSOR_F32, .op = DTENSOR_SUM };
     struct dtensor_request *request = NULL;
-    struct use use = { .rank = rank };
+    struct gpu_rank use = { .rank = rank };
     struct job *job = &use.job;
 
-    use_open(&use, rank, n);
+    gpu_rank_open(&use, rank, n);
     good(dtensor_call_start(use.mesh, &call, use.in, use.out, &request,
                             &job->err));
     if (rank == 0) {
@@ -108,13 +45,13 @@ static void rank_leaves(int rank, int n, void *arg)
         return;
     }
     need(dtensor_wait(request, &job->err) != 0, "nobody noticed");
-    use_close(&use);
+    gpu_rank_close(&use);
 }
 
 /* What the GPU was given waits for the program's stream; test() goes on until
  * the GPU has all of it.
  */
-static void give_all(struct use *use, struct dtensor_request *request,
+static void give_all(struct gpu_rank *use, struct dtensor_request *request,
                      unsigned long given, unsigned long launches)
 {
     struct job *job = &use->job;
@@ -131,28 +68,30 @@ static void give_all(struct use *use, struct dtensor_request *request,
 }
 
 /* Every element of OUT is that, soon, with no call of the library. */
-static bool gets_there(struct use *use, CUstream stream, unsigned char value)
+static bool gets_there(struct gpu_rank *use, CUstream stream,
+                       unsigned char value)
 {
     const struct dtn_cuda_driver *driver = use->cuda->driver;
-    static unsigned char bytes[COUNT];
+    static unsigned char bytes[GPU_COUNT];
     bool there = false;
 
     for (int turn = 0; turn < 20000 && !there; turn++) {
         usleep(1000);
         need(driver->cuMemcpyAsync((CUdeviceptr)bytes, (CUdeviceptr)use->out,
-                                   COUNT, stream) == 0
+                                   GPU_COUNT, stream) == 0
              && driver->cuStreamSynchronize(stream) == 0, "copy");
         there = bytes[0] == value
-             && memcmp(bytes, bytes + 1, COUNT - 1) == 0;
+             && memcmp(bytes, bytes + 1, GPU_COUNT - 1) == 0;
     }
     return there;
 }
 
-static void alone_once(struct use *use, CUstream streams[2], CUdeviceptr word,
-                       struct dtensor_persistent *kept, uint64_t round)
+static void alone_once(struct gpu_rank *use, CUstream streams[2],
+                       CUdeviceptr word, struct dtensor_persistent *kept,
+                       uint64_t round)
 {
     const struct dtensor_call call = { .coll = DTENSOR_ALLREDUCE,
-        .count = COUNT, .dtype = DTENSOR_U8, .op = DTENSOR_SUM };
+        .count = GPU_COUNT, .dtype = DTENSOR_U8, .op = DTENSOR_SUM };
     const struct dtn_cuda_driver *driver = use->cuda->driver;
     const unsigned long launches = standin_called("cuGraphLaunch");
     struct dtensor_request *request = NULL;
@@ -162,7 +101,7 @@ static void alone_once(struct use *use, CUstream streams[2], CUdeviceptr word,
 
     need(driver->cuStreamWaitValue64(streams[0], word, round, 0) == 0
          && driver->cuMemsetD8Async((CUdeviceptr)use->in,
-                                    (unsigned char)(round + 1), COUNT,
+                                    (unsigned char)(round + 1), GPU_COUNT,
                                     streams[0]) == 0, "stream");
     given = standin_called("cuStreamWaitValue64")
           + 2 * (unsigned long)(use->n - 1);
@@ -187,14 +126,14 @@ static void alone_once(struct use *use, CUstream streams[2], CUdeviceptr word,
 static void rank_alone(int rank, int n, void *arg)
 {
     const struct dtensor_call call = { .coll = DTENSOR_ALLREDUCE,
-        .count = COUNT, .dtype = DTENSOR_U8, .op = DTENSOR_SUM };
+        .count = GPU_COUNT, .dtype = DTENSOR_U8, .op = DTENSOR_SUM };
     struct dtensor_persistent *kept = NULL;
-    struct use use = { .rank = rank };
+    struct gpu_rank use = { .rank = rank };
     struct job *job = &use.job;
     CUstream streams[2];
     CUdeviceptr word;
 
-    use_open(&use, rank, n);
+    gpu_rank_open(&use, rank, n);
     word = (CUdeviceptr)use.in2;
     need(use.cuda->driver->cuCtxPushCurrent(use.cuda->context) == 0, "context");
     for (int i = 0; i < 2; i++)
@@ -208,7 +147,7 @@ static void rank_alone(int rank, int n, void *arg)
     for (uint64_t round = 1; round < ROUNDS; round++)
         alone_once(&use, streams, word, kept, round);
     dtensor_persistent_destroy(kept);
-    use_close(&use);
+    gpu_rank_close(&use);
 }
 
 /* Rows and columns of a mesh at the same time, half of the ranks in the other
@@ -217,22 +156,22 @@ static void rank_alone(int rank, int n, void *arg)
 static void rank_crosses(int rank, int n, void *arg)
 {
     const struct dtensor_call call = { .coll = DTENSOR_ALLREDUCE,
-        .count = COUNT, .dtype = DTENSOR_F32, .op = DTENSOR_SUM };
+        .count = GPU_COUNT, .dtype = DTENSOR_F32, .op = DTENSOR_SUM };
     const int first = rank == 0 || rank == 3;
     const struct dtensor_mesh *line[2] = { NULL, NULL };
     struct dtensor_request *request[2] = { NULL, NULL };
-    struct use use = { .rank = rank };
+    struct gpu_rank use = { .rank = rank };
     struct job *job = &use.job;
 
-    use_open(&use, rank, n);
+    gpu_rank_open(&use, rank, n);
     good(dtensor_mesh_slice(use.mesh, "r", &line[0], &job->err));
     good(dtensor_mesh_slice(use.mesh, "c", &line[1], &job->err));
     for (int i = 0; i < 2; i++)            /* then they are connected         */
         good(dtensor_call_run(line[i], &call, use.in, use.out, &job->err));
     setenv("DTN_STANDIN_LATE_US", "500", 1);
     for (int round = 0; round < 3 * ROUNDS; round++) {
-        fill(&use, use.in, round);
-        fill(&use, use.in2, round);
+        gpu_fill(&use, use.in, round);
+        gpu_fill(&use, use.in2, round);
         good(dtensor_barrier(use.mesh, &job->err));
         for (int i = 0; i < 2; i++) {
             const int which = (i + first) % 2;
@@ -247,14 +186,14 @@ static void rank_crosses(int rank, int n, void *arg)
         good(dtensor_wait(request[1], &job->err));
         good(dtn_buffer_copy(job->ctx, use.out, use.in2, sizeof plain,
                              &job->err));
-        take(&use, graph);
-        fill(&use, use.out, round);
+        gpu_take(&use, graph);
+        gpu_fill(&use, use.out, round);
         good(dtensor_call_run(line[1], &call, use.out, use.out, &job->err));
-        take(&use, plain);
-        need(memcmp(plain, graph, COUNT * sizeof *plain) == 0,
+        gpu_take(&use, plain);
+        need(memcmp(plain, graph, GPU_COUNT * sizeof *plain) == 0,
              "round %d: other bits", round);
     }
-    use_close(&use);
+    gpu_rank_close(&use);
 }
 
 /* ---------------------------------------------------------------- main --- */
@@ -262,25 +201,15 @@ static void rank_crosses(int rank, int n, void *arg)
 static void job_try(int n, const char *dims, rank_main_f *run, const char *arg,
                     const char *claim)
 {
-    char more[300];
-
-    snprintf(more, sizeof more, "connect_timeout = 30s\nop_timeout = 30s\n"
-             "[mesh \"world\"]\ndims = %s\nmemory = cuda\n", dims);
-    strcpy(file, ranks_file("shm", n, more));
-    ok(ranks_run(n, 90, run, (void *)(uintptr_t)arg, NULL) == 0, "%s", claim);
-    unlink(file);
+    ok(gpu_ranks(n, dims, "30s", run, arg) == 0, "%s", claim);
 }
 
 int main(void)
 {
-    const char *why = standin_use();
+    const char *why = standin_use_signals();
 
     if (why)
         return skip_all(why);
-    if (dtn_cuda_image_size == 0)
-        return skip_all("this build has no kernels");
-    if (!standin_maps())
-        return skip_all("pidfd_getfd() is not allowed here");
     setenv("DTN_STANDIN_DEVICES", "2", 1);
     job_try(3, "x=3", rank_alone, NULL, "a started call needs no host");
     job_try(3, "x=3", rank_alone, "kept", "nor a persistent one");

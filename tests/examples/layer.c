@@ -13,16 +13,6 @@
 
 enum { BATCH = 2, LENGTH = 8, WIDTH = 32, STEPS = 3 };
 
-static const struct dtensor_style by_heads[] = {
-    { "attn.[qkv]", "colwise" }, { "attn.out", "rowwise" },
-    { "mlp.up", "colwise" }, { "mlp.down", "rowwise" } };
-
-static const struct dtensor_style by_sequence[] = {
-    { "", "prepare input=S(1) output=R" },
-    { "norm?", "sequence" }, { "attn", "prepare input=R" },
-    { "attn.[qkv]", "colwise" }, { "attn.out", "rowwise output=S(1)" },
-    { "mlp.up", "colwise" }, { "mlp.down", "rowwise output=S(1)" } };
-
 int main(int argc, char **argv)
 {
     static const int64_t shape[] = { BATCH, LENGTH, WIDTH };

@@ -129,3 +129,13 @@ struct dtensor_module *layer(struct dtensor_ctx *ctx,
     linear(ctx, mlp, "down", width, 4 * width);
     return m;
 }
+
+const struct dtensor_style by_heads[4] = {
+    { "attn.[qkv]", "colwise" }, { "attn.out", "rowwise" },
+    { "mlp.up", "colwise" }, { "mlp.down", "rowwise" } };
+
+const struct dtensor_style by_sequence[7] = {
+    { "", "prepare input=S(1) output=R" },
+    { "norm?", "sequence" }, { "attn", "prepare input=R" },
+    { "attn.[qkv]", "colwise" }, { "attn.out", "rowwise output=S(1)" },
+    { "mlp.up", "colwise" }, { "mlp.down", "rowwise output=S(1)" } };

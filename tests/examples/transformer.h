@@ -19,4 +19,9 @@ struct dtensor_module *layer(struct dtensor_ctx *ctx,
                              struct dtensor_module *parent, const char *name,
                              int64_t width);
 
+/* How a layer is cut: heads and the MLP; and positions too, between attention
+ * and MLP, which are gathered before each and scattered after it.
+ */
+extern const struct dtensor_style by_heads[4], by_sequence[7];
+
 #endif

@@ -17,16 +17,6 @@ enum { BATCH = 4, LENGTH = 8, WIDTH = 32, STEPS = 2 };
 
 static int rank;                   /* the first one prints */
 
-static const struct dtensor_style by_heads[] = {
-    { "attn.[qkv]", "colwise" }, { "attn.out", "rowwise" },
-    { "mlp.up", "colwise" }, { "mlp.down", "rowwise" } };
-
-static const struct dtensor_style by_sequence[] = {
-    { "", "prepare input=S(1) output=R" },
-    { "norm?", "sequence" }, { "attn", "prepare input=R" },
-    { "attn.[qkv]", "colwise" }, { "attn.out", "rowwise output=S(1)" },
-    { "mlp.up", "colwise" }, { "mlp.down", "rowwise output=S(1)" } };
-
 static void print_bits(struct dtensor_module *m, const char *what,
                        const char *name, const struct dtensor *t)
 {

@@ -11,6 +11,7 @@
  */
 #include "dtensor.h"
 #include "job/ctx.h"
+#include "tests/module/golden_counts.h"
 #include "tests/module/tree.h"
 
 #include <malloc.h>
@@ -21,45 +22,12 @@
 
 enum { TENSORS = 5, WARM = 50, STEPS = 400, SLACK = 4096 };
 
-/* What PyTorch 2.15 moves on 4 ranks: all-gathers, allreduces, reduce-scatters
- * (AG AR RS).  It leaves the gradients of layer_norm as terms, which its
- * optimizer sums; here the tape does, one allreduce for each.
- */
-static const struct golden {
-    const char *type;              /* of the module "m"                       */
-    struct dtensor_style plan[3];  /* styles                                  */
-    const char *input;             /* how the input comes                     */
-    bool watched;                  /* so does its gradient                    */
-    const char *forward, *backward; /* AG AR RS                               */
-} golden[] = {
-    { "linear", { { "m", "colwise" } }, "R", true, "0 0 0", "0 1 0" },
-    { "linear", { { "m", "colwise" } }, "R", false, "0 0 0", "0 0 0" },
-    { "linear", { { "m", "colwise" } }, "S(0)", true, "1 0 0", "0 0 1" },
-    { "linear", { { "m", "colwise output=R" } }, "R", true, "1 0 0", "0 1 0" },
-    { "linear", { { "m", "rowwise" } }, "S(1)", true, "0 1 0", "0 0 0" },
-    { "linear", { { "m", "rowwise output=S(0)" } }, "S(1)", true, "0 0 1",
-      "1 0 0" },
-    { "linear", { { "m", "rowwise" } }, "R", true, "0 1 0", "1 0 0" },
-    { "embedding", { { "m", "colwise" } }, "R", false, "0 0 0", "0 0 0" },
-    { "embedding", { { "m", "rowwise" } }, "R", false, "0 1 0", "0 0 0" },
-    { "embedding", { { "m", "rowwise output=S(1)" } }, "R", false, "0 0 1",
-      "1 0 0" },
-    { "layer_norm", { { "m", "sequence dim=0" } }, "S(0)", true, "0 0 0",
-      "0 2 0" },
-    { "mlp", { { "m.up", "colwise" }, { "m.down", "rowwise" } }, "R", false,
-      "0 1 0", "0 0 0" },
-    { "mlp", { { "m.up", "colwise" }, { "m.down", "rowwise" } }, "R", true,
-      "0 1 0", "0 1 0" },
-    { "mlp", { { "m.up", "colwise" }, { "m.down", "rowwise output=S(0)" } },
-      "S(0)", false, "1 0 1", "1 0 0" },
-    { "mlp", { { "m.up", "colwise" }, { "m.down", "rowwise output=S(0)" } },
-      "S(0)", true, "1 0 1", "1 0 1" }
-};
-
 /* ------------------------------------------------------------ gradients --- */
 
 static struct dtensor *tensors[TENSORS];  /* that are watched                 */
 static int ntensors;
+
+static dtensor_visit_f watch;
 
 static int watch(struct dtensor_module *m, void *tape,
                  struct dtensor_error *err)
@@ -107,15 +75,6 @@ static struct dtensor_tape *differentiate(struct dtensor_module *top,
     return tape;
 }
 
-static int styles(const struct golden *g)
-{
-    int n = 0;
-
-    while (n < 3 && g->plan[n].pattern)
-        n++;
-    return n;
-}
-
 /* Each gradient lies as its tensor, and has the bits of the whole one. */
 static void grads_check(const struct dtensor_tape *tape,
                         const struct dtensor *const whole[], const char *what)
@@ -150,7 +109,8 @@ static void golden_run(const struct golden *g)
     for (int i = 0; i < ntensors; i++)
         whole[i] = dtensor_tape_grad(alone, tensors[i]);
     good(dtensor_redistribute(x, g->input, &in, &job->err));
-    good(dtensor_parallelize(top, world, styles(g), g->plan, -1, &job->err));
+    good(dtensor_parallelize(top, world, golden_styles(g), g->plan, -1,
+                             &job->err));
     tape = differentiate(top, in, g->watched, forward, backward);
     need(strcmp(forward, g->forward) == 0, "%s: forward %s, not %s", what,
          forward, g->forward);
@@ -166,7 +126,7 @@ static void golden_run(const struct golden *g)
 
 static void goldens(void)
 {
-    for (size_t i = 0; i < sizeof golden / sizeof golden[0]; i++)
+    for (int i = 0; i < GOLDEN_COUNTS; i++)
         golden_run(&golden[i]);
 }
 

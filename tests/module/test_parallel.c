@@ -134,6 +134,8 @@ static void outside(void)
 
 /* --------------------------------------------------------- partition --- */
 
+static dtensor_partition_f partition, partition_bad;
+
 static const char *partition(const struct dtensor_module *m, const char *name,
                              void *arg)
 {

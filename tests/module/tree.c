@@ -237,3 +237,14 @@ bool tree_ranks_but(int killed, void (*run)(void))
     return ranks_run(WORLD, 60, part, NULL, status) == 1 &&
            WIFSIGNALED(status[killed]);
 }
+
+int tree_watch(struct dtensor_module *m, void *tape, struct dtensor_error *err)
+{
+    struct dtensor *t;
+    const char *name;
+    int rc = 0;
+
+    for (int i = 0; rc == 0 && (t = dtensor_module_param_at(m, i, &name)); i++)
+        rc = dtensor_tape_watch(tape, t, err);
+    return rc;
+}

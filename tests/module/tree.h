@@ -58,6 +58,9 @@ void notes_behind(struct dtensor_module *top);
  */
 void calls_count(uint64_t before, char counts[40]);
 
+/* Let the tape watch the parameters of a module: for dtensor_module_walk(). */
+dtensor_visit_f tree_watch;
+
 /* All elements must be equal. */
 void same(const struct dtensor *a, const struct dtensor *b, const char *what);
 

@@ -8,7 +8,7 @@
  *
  *     dtensor-run -n 4 ./layer ROWS ROUNDS
  */
-#include <dtensor.h>
+#include "tests/examples/example.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,16 +16,6 @@
 #include <time.h>
 
 enum { WIDTH = 1024, HEAD = 64, ALLREDUCES = 4 };
-
-static struct dtensor_error err;
-
-static void must(int rc)
-{
-    if (rc == 0)
-        return;
-    fprintf(stderr, "layer: %s\n", err.text);
-    exit(1);
-}
 
 static double now_ms(void)
 {
@@ -43,7 +33,7 @@ static void then(const char *op, const struct dtensor_op_args *args,
 {
     struct dtensor *made = NULL;
 
-    must(dtensor_op(op, 1, (const struct dtensor *const[]){ *tp }, args, 1,
+    check(dtensor_op(op, 1, (const struct dtensor *const[]){ *tp }, args, 1,
                     &made, &err));
     dtensor_destroy(*tp);
     *tp = made;
@@ -54,7 +44,7 @@ static void child(struct dtensor_module *m, const char *name,
 {
     struct dtensor *made = NULL;
 
-    must(dtensor_module_apply(m, name, *tp, &made, &err));
+    check(dtensor_module_apply(m, name, *tp, &made, &err));
     dtensor_destroy(*tp);
     *tp = made;
 }
@@ -69,7 +59,7 @@ static struct dtensor *heads(struct dtensor_module *m, const char *name,
     const struct dtensor_spec *spec;
     struct dtensor *t = NULL;
 
-    must(dtensor_module_apply(m, name, x, &t, &err));
+    check(dtensor_module_apply(m, name, x, &t, &err));
     spec = dtensor_spec_of(t);
     memcpy(split.shape, (int64_t[]){ 1, spec->shape[1], spec->shape[2] / HEAD,
            HEAD }, 4 * sizeof split.shape[0]);
@@ -87,7 +77,7 @@ static void attention(struct dtensor_module *m, struct dtensor **xp)
     const struct dtensor_op_args join = { .ndim = 3,
         .shape = { 1, spec->shape[2], spec->shape[1] * HEAD } };
 
-    must(dtensor_op("attention", 3, (const struct dtensor *const *)in, &causal,
+    check(dtensor_op("attention", 3, (const struct dtensor *const *)in, &causal,
                     1, &y, &err));
     then("permute", &swap, &y);
     then("view", &join, &y);
@@ -104,17 +94,17 @@ static int forward(const struct dtensor_forward *call,
     struct dtensor *inner = NULL, *x = NULL;
 
     (void)why;
-    must(dtensor_module_apply(call->module, "norm1", call->in[0], &inner,
+    check(dtensor_module_apply(call->module, "norm1", call->in[0], &inner,
                               &err));
     attention(call->module, &inner);
-    must(dtensor_add(call->in[0], inner, &x, &err));
+    check(dtensor_add(call->in[0], inner, &x, &err));
     dtensor_destroy(inner);
     inner = NULL;
-    must(dtensor_module_apply(call->module, "norm2", x, &inner, &err));
+    check(dtensor_module_apply(call->module, "norm2", x, &inner, &err));
     child(call->module, "up", &inner);
     then("gelu", NULL, &inner);
     child(call->module, "down", &inner);
-    must(dtensor_add(x, inner, &call->out[0], &err));
+    check(dtensor_add(x, inner, &call->out[0], &err));
     dtensor_destroy(inner);
     dtensor_destroy(x);
     return 0;
@@ -122,15 +112,15 @@ static int forward(const struct dtensor_forward *call,
 
 /* --------------------------------------------------------------- layers --- */
 
-static struct dtensor *numbers(const struct dtensor_mesh *mesh, int ndim,
+static struct dtensor *weights(const struct dtensor_mesh *mesh, int ndim,
                                const int64_t shape[])
 {
     struct dtensor_spec spec;
     struct dtensor *t = NULL;
 
-    must(dtensor_spec_on(&spec, mesh, "R", DTENSOR_F32, ndim, shape, &err));
-    must(dtensor_empty(&spec, &t, &err));
-    must(dtensor_normal(t, 0, 0.03, NULL, &err));
+    check(dtensor_spec_on(&spec, mesh, "R", DTENSOR_F32, ndim, shape, &err));
+    check(dtensor_empty(&spec, &t, &err));
+    check(dtensor_normal(t, 0, 0.03, NULL, &err));
     return t;
 }
 
@@ -141,12 +131,12 @@ static void part(struct dtensor_ctx *ctx, struct dtensor_module *parent,
     struct dtensor_module *m = NULL;
     const int64_t shape[] = { to, from };
 
-    must(dtensor_module_create(ctx, from ? "linear" : "layer_norm", NULL, NULL,
+    check(dtensor_module_create(ctx, from ? "linear" : "layer_norm", NULL, NULL,
                                &m, &err));
-    must(dtensor_module_add(parent, name, m, &err));
-    must(dtensor_module_set(m, "weight", numbers(mesh, from ? 2 : 1, shape),
+    check(dtensor_module_add(parent, name, m, &err));
+    check(dtensor_module_set(m, "weight", weights(mesh, from ? 2 : 1, shape),
                             &err));
-    must(dtensor_module_set(m, "bias", numbers(mesh, 1, shape), &err));
+    check(dtensor_module_set(m, "bias", weights(mesh, 1, shape), &err));
 }
 
 /* A layer with 1 / `parts` of the heads and of the inner columns. */
@@ -156,7 +146,7 @@ static struct dtensor_module *layer(struct dtensor_ctx *ctx,
     static const char *const names[] = { "q", "k", "v" };
     struct dtensor_module *m = NULL;
 
-    must(dtensor_module_create(ctx, "layer", forward, NULL, &m, &err));
+    check(dtensor_module_create(ctx, "layer", forward, NULL, &m, &err));
     part(ctx, m, mesh, "norm1", WIDTH, 0);
     for (int i = 0; i < 3; i++)
         part(ctx, m, mesh, names[i], WIDTH / parts, WIDTH);
@@ -165,19 +155,6 @@ static struct dtensor_module *layer(struct dtensor_ctx *ctx,
     part(ctx, m, mesh, "up", 4 * WIDTH / parts, WIDTH);
     part(ctx, m, mesh, "down", WIDTH, 4 * WIDTH / parts);
     return m;
-}
-
-static int watch(struct dtensor_module *module, void *tape,
-                 struct dtensor_error *why)
-{
-    struct dtensor *t;
-    const char *name;
-    int rc = 0;
-
-    for (int i = 0; rc == 0 && (t = dtensor_module_param_at(module, i, &name));
-         i++)
-        rc = dtensor_tape_watch(tape, t, why);
-    return rc;
 }
 
 /* --------------------------------------------------------------- timing --- */
@@ -196,13 +173,12 @@ static struct model model_make(struct dtensor_ctx *ctx,
         { "[qkv]", "colwise" }, { "out", "rowwise" },
         { "up", "colwise" }, { "down", "rowwise" } };
     struct model m = { .layer = layer(ctx, mesh, parts),
-        .x = numbers(mesh, 3, (int64_t[]){ 1, rows, WIDTH }) };
+        .x = weights(mesh, 3, (int64_t[]){ 1, rows, WIDTH }) };
 
     if (parts == 1)
-        must(dtensor_parallelize(m.layer, mesh, 4, by_heads, -1, &err));
-    must(dtensor_tape_create(ctx, &m.tape, &err));
-    must(dtensor_tape_watch(m.tape, m.x, &err));
-    must(dtensor_module_walk(m.layer, watch, m.tape, &err));
+        check(dtensor_parallelize(m.layer, mesh, 4, by_heads, -1, &err));
+    m.tape = watched(ctx, m.layer);
+    check(dtensor_tape_watch(m.tape, m.x, &err));
     return m;
 }
 
@@ -218,13 +194,13 @@ static double step_ms(const struct dtensor_mesh *world, const struct model *m)
     struct dtensor *y = NULL;
     double start;
 
-    must(dtensor_barrier(world, &err));
+    check(dtensor_barrier(world, &err));
     start = now_ms();
-    must(dtensor_tape_begin(m->tape, &err));
-    must(dtensor_module_apply(m->layer, "", m->x, &y, &err));
-    must(dtensor_tape_end(m->tape, &err));
-    must(dtensor_tape_backward(m->tape, y, y, &err));
-    must(dtensor_barrier(world, &err));
+    check(dtensor_tape_begin(m->tape, &err));
+    check(dtensor_module_apply(m->layer, "", m->x, &y, &err));
+    check(dtensor_tape_end(m->tape, &err));
+    check(dtensor_tape_backward(m->tape, y, y, &err));
+    check(dtensor_barrier(world, &err));
     start = now_ms() - start;
     dtensor_destroy(y);
     return start;
@@ -235,11 +211,11 @@ static double copies_ms(const struct dtensor_mesh *world, char *to,
 {
     double start;
 
-    must(dtensor_barrier(world, &err));
+    check(dtensor_barrier(world, &err));
     start = now_ms();
     for (int i = 0; i < ALLREDUCES; i++)
         memcpy(to, from, bytes);
-    must(dtensor_barrier(world, &err));
+    check(dtensor_barrier(world, &err));
     return now_ms() - start;
 }
 
@@ -254,17 +230,17 @@ int main(int argc, char *argv[])
     size_t moved;
     int n, me, one = 1;
 
-    must(dtensor_init(NULL, &ctx, &err));
+    check(dtensor_init(NULL, &ctx, &err));
     n = dtensor_world_size(ctx);
     me = dtensor_rank(ctx);
-    must(dtensor_mesh_find(ctx, "world", &world, &err));
-    must(dtensor_mesh_create(ctx, 1, &one, NULL, &me, &own, &err));
-    must(dtensor_manual_seed(world, 1, NULL, &err));
+    check(dtensor_mesh_find(ctx, "world", &world, &err));
+    check(dtensor_mesh_create(ctx, 1, &one, NULL, &me, &own, &err));
+    check(dtensor_manual_seed(world, 1, NULL, &err));
     all = model_make(ctx, world, 1, rows);
     alone = model_make(ctx, own, n, rows);
     moved = (size_t)rows * WIDTH * 4 * 2 * (size_t)(n - 1) / (size_t)n;
     for (int i = 0; i < 2; i++) {
-        must(dtensor_alloc(ctx, moved, (void **)&bytes[i], &err));
+        check(dtensor_alloc(ctx, moved, (void **)&bytes[i], &err));
         memset(bytes[i], i, moved);
     }
     for (int i = -1; i < rounds; i++) {

@@ -2,6 +2,7 @@
  *
  * dlopen() looks at LD_LIBRARY_PATH as it was when the program started.
  */
+#include "cuda/image.h"
 #include "device/cuda/driver.h"
 #include "dtensor.h"
 #include "tests/support/standin.h"
@@ -100,6 +101,15 @@ bool standin_maps(void)
         _exit(pidfd < 0 || syscall(SYS_pidfd_getfd, pidfd, 1, 0) < 0);
     }
     return child > 0 && waitpid(child, &status, 0) == child && status == 0;
+}
+
+const char *standin_use_signals(void)
+{
+    const char *why = standin_use();
+
+    return why ? why
+         : dtn_cuda_image_size == 0 ? "this build has no kernels"
+         : !standin_maps() ? "pidfd_getfd() is not allowed here" : NULL;
 }
 
 int standin_launched(void)

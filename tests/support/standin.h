@@ -32,6 +32,11 @@ bool standin_used(void);
  */
 bool standin_maps(void);
 
+/* standin_use(), for tests in which the GPUs of ranks signal each other: they
+ * need kernels and memory that ranks can map.  NULL, or why they cannot run.
+ */
+const char *standin_use_signals(void);
+
 /* How often this process launched a kernel on the stand-in; 0 with a real
  * driver.
  */

@@ -55,6 +55,9 @@ static void refused(struct job *job, int rc, const char *words)
 
 /* ------------------------------------------------------------ operators --- */
 
+static dtensor_local_f triple, row_dot, copies, fails;
+static dtensor_backward_f row_dot_back;
+
 /* 3 a b; counts its calls. */
 static int triple(const struct dtensor_op_run *run, struct dtensor_error *err)
 {
