@@ -119,6 +119,20 @@ const char *dtensor_module_type(const struct dtensor_module *module);
 void *dtensor_module_arg(const struct dtensor_module *module);
 const struct dtensor_mesh *dtensor_module_mesh(const struct dtensor_module *m);
 
+/* The tensor-parallel style that dtensor_parallelize() gave it, "colwise
+ * output=R"; NULL: none.  The layout to which it brings input `i`, or output
+ * `i` if `output` is 1; NULL: they stay as they come, or there is no style.
+ * The placement that it gives a parameter; NULL: R, or there is no style.
+ *
+ * Owns:   the module, until its style is given up.
+ * Semantics: its own.
+ */
+const char *dtensor_module_style(const struct dtensor_module *module);
+const char *dtensor_module_layout(const struct dtensor_module *module,
+                                  int output, int i);
+const char *dtensor_module_placement(const struct dtensor_module *module,
+                                     const char *param);
+
 /* Write its path from the top, "layers.0.up", cut to `size` bytes with a final
  * NUL; return the length it would have had, as snprintf does.
  */

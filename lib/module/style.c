@@ -85,6 +85,32 @@ const char *dtn_style_param(const struct dtn_styled *styled, const char *param)
     return NULL;
 }
 
+/* ------------------------------------------------------------ asking --- */
+
+const char *dtensor_module_style(const struct dtensor_module *module)
+{
+    return module->styled ? module->styled->text : NULL;
+}
+
+const char *dtensor_module_layout(const struct dtensor_module *module,
+                                  int output, int i)
+{
+    const struct dtn_layouts *layouts;
+
+    if (!module->styled)
+        return NULL;
+    layouts = &module->styled->side[output ? DTN_STYLE_OUTPUT
+                                           : DTN_STYLE_INPUT];
+    return i < 0 || i >= layouts->n || strcmp(layouts->text[i], "-") == 0
+         ? NULL : layouts->text[i];
+}
+
+const char *dtensor_module_placement(const struct dtensor_module *module,
+                                     const char *param)
+{
+    return module->styled ? dtn_style_param(module->styled, param) : NULL;
+}
+
 /* ----------------------------------------------------------- calling --- */
 
 /* The placement that layout `i` is for a tensor of ndim dimensions: S(-1) of 3

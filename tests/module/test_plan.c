@@ -73,6 +73,21 @@ static void text_of(const struct dtensor_module *top, char *text, size_t size)
     fclose(stream);
 }
 
+/* What the style "colwise" says of a linear layer, and of what has no style. */
+static void style_tells(const struct dtensor_module *up,
+                        const struct dtensor_module *plain)
+{
+    need(strcmp(dtensor_module_style(up), "colwise") == 0 &&
+         strcmp(dtensor_module_layout(up, 0, 0), "R") == 0 &&
+         strcmp(dtensor_module_layout(up, 1, 0), "S(-1)") == 0 &&
+         strcmp(dtensor_module_placement(up, "weight"), "S(0)") == 0,
+         "colwise is told otherwise");
+    need(!dtensor_module_layout(up, 0, 1) && !dtensor_module_layout(up, 1, -1)
+         && !dtensor_module_placement(up, "none"), "of what there is not");
+    need(!dtensor_module_style(plain) && !dtensor_module_layout(plain, 0, 0) &&
+         !dtensor_module_placement(plain, "weight"), "of no style");
+}
+
 /* The plan by name gives the tree that the same list gives, on `mesh`. */
 static void alike(const char *name, const struct dtensor_mesh *given,
                   const struct dtensor_mesh *mesh, int n,
@@ -92,6 +107,7 @@ static void alike(const char *name, const struct dtensor_mesh *given,
          a, b);
     good(dtensor_module_find(top, "m.up", &up, &job->err));
     need(dtensor_module_mesh(up) == mesh, "%s: another mesh", name);
+    style_tells(up, dtensor_module_parent(up));
     in = move(x, mesh);
     good(dtensor_module_apply(top, "", in, &y, &job->err));
     good(dtensor_redistribute(y, "R", &all, &job->err));

@@ -186,26 +186,38 @@ static int word_read(const struct plan_job *job, const char *word,
 
 /* ----------------------------------------------------------------- plan --- */
 
-/* Give a module its style and its parameters their places. */
+/* Note the style of a module, and give its parameters their places. */
 static int unit_place(struct dtensor_module *module, void *arg,
                       struct dtensor_error *err)
 {
     struct plan_unit *unit = dtensor_module_arg(module);
     const struct plan_model *model = arg;
-    char text[80];
+    const char *style = dtensor_module_style(module), *placement;
     int rc = 0;
 
-    plan_style_find(model->text, unit->path, &unit->style);
+    if (style)
+        snprintf(unit->style, sizeof unit->style, "%.*s",
+                 (int)strcspn(style, " "), style);
     for (int i = 0; rc == 0 && i < unit->nparams; i++) {
         const struct dtensor_spec shape = unit->param[i];
 
+        placement = dtensor_module_placement(module, unit->param_name[i]);
         rc = dtensor_spec_on(&unit->param[i], model->mesh,
-                             plan_style_param(&unit->style,
-                                              dtensor_module_type(module),
-                                              unit->param_name[i], text),
-                             model->in.dtype, shape.ndim, shape.shape, err);
+                             placement ? placement : "R", model->in.dtype,
+                             shape.ndim, shape.shape, err);
     }
     return rc;
+}
+
+/* Was no mesh found, as there is none that was entered? */
+static bool mesh_lacks(const struct plan_job *job,
+                       const struct dtensor_error *err)
+{
+    const struct dtensor_mesh *mesh;
+    struct dtensor_error none;
+
+    return dtensor_mesh_current(job->ctx, &mesh, &none) != 0 &&
+           strcmp(err->text, none.text) == 0;
 }
 
 /* Lay the plan over the tree: the library checks patterns and styles. */
@@ -214,14 +226,12 @@ static int model_lay(const struct plan_job *job, const struct plan_options *opt,
 {
     struct dtensor_error err;
 
-    model->text = plan_styles_read(opt->cluster, opt->module);
-    if (!model->text)
-        return PLAN_BAD;
-    if (!opt->mesh && strstr(model->text, "on the mesh that the program"))
-        return plan_usage("--mesh is missing, since plan %s names none",
-                          opt->module);
-    if (dtensor_parallelize_plan(model->top, job->mesh, opt->module, -1, &err)
-        || dtensor_dtype_parse(opt->dtype, &model->in.dtype, &err) != 0)
+    if (dtensor_parallelize_plan(model->top, job->mesh, opt->module, -1,
+                                 &err) != 0)
+        return mesh_lacks(job, &err)
+             ? plan_usage("--mesh is missing, since plan %s names none",
+                          opt->module) : plan_model_say(NULL, &err);
+    if (dtensor_dtype_parse(opt->dtype, &model->in.dtype, &err) != 0)
         return plan_model_say(NULL, &err);
     model->mesh = dtensor_module_mesh(model->top);
     if (dtensor_module_walk(model->top, unit_place, model, &err) != 0)
@@ -287,5 +297,4 @@ void plan_model_close(struct plan_model *model)
     if (model->top)
         dtensor_module_walk(model->top, unit_free, NULL, NULL);
     dtensor_module_destroy(model->top);
-    free(model->text);
 }

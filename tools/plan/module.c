@@ -86,26 +86,24 @@ static int move_add(struct plan_model *model, struct plan_unit *unit,
 }
 
 /* Bring a tensor to the layout of a style. */
-static int style_bring(struct plan_model *model, struct plan_unit *unit,
-                       const char *type, const char *of,
+static int style_bring(struct plan_model *model,
+                       const struct dtensor_module *module, int output,
                        struct dtensor_spec *spec, struct dtensor_error *err)
 {
+    const char *layout = dtensor_module_layout(module, output, 0);
     const struct dtensor_spec from = *spec;
-    char layout[80];
     double us = 0;
     int rc;
 
-    if (!unit->style.name)
-        return 0;
-    plan_style_layout(&unit->style, strcmp(of, "input") == 0
-                      ? unit->style.input : unit->style.output, type, layout);
-    if (strcmp(layout, "as it comes") == 0 || strcmp(layout, "-") == 0)
+    if (!layout)
         return 0;
     rc = dtensor_placements_parse(spec->mesh, layout, spec->ndim,
                                   spec->placement, err);
     if (rc == 0)
         rc = dtensor_spec_normalize(spec, err);
-    return rc != 0 ? rc : move_add(model, unit, of, &from, spec, &us, err);
+    return rc != 0 ? rc : move_add(model, dtensor_module_arg(module),
+                                 output ? "output" : "input", &from, spec,
+                                 &us, err);
 }
 
 /* ---------------------------------------------------------------- calls --- */
@@ -153,14 +151,14 @@ static int module_run(struct plan_model *model, struct dtensor_module *module,
     struct dtensor_module *child = dtensor_module_child(module, 0);
     struct dtensor_error err;
 
-    if (style_bring(model, unit, type, "input", spec, &err) != 0)
+    if (style_bring(model, module, 0, spec, &err) != 0)
         return plan_model_say(unit->path, &err);
     if (!child && unit_infer(model, unit, type, spec, &err) != 0)
         return plan_model_say(unit->path, &err);
     for (int i = 0; (child = dtensor_module_child(module, i)); i++)
         if (module_run(model, child, spec) != PLAN_GOOD)
             return PLAN_BAD;
-    if (style_bring(model, unit, type, "output", spec, &err) != 0)
+    if (style_bring(model, module, 1, spec, &err) != 0)
         return plan_model_say(unit->path, &err);
     unit->out = *spec;
     return PLAN_GOOD;
@@ -207,8 +205,8 @@ static int unit_print(struct dtensor_module *module, void *arg,
     }
     dtensor_spec_format(&unit->out, text, sizeof text);
     fprintf(stream, "  gives %s", text);
-    if (unit->style.name)
-        fprintf(stream, "  (%s)", unit->style.name);
+    if (unit->style[0])
+        fprintf(stream, "  (%s)", unit->style);
     fputc('\n', stream);
     for (int i = 0; rc == 0 && i < unit->nmoves; i++)
         rc = move_print(&unit->move[i], stream, err);

@@ -49,8 +49,8 @@ static int json_unit(struct dtensor_module *module, void *arg,
                     "output", json_spec(&unit->out), "moves", moves,
                     "reduces", unit->reduces != 0,
                     "reduces_us", unit->reduces_us);
-    json_object_set_new(one, "style", unit->style.name
-                        ? json_string(unit->style.name) : json_null());
+    json_object_set_new(one, "style", unit->style[0]
+                        ? json_string(unit->style) : json_null());
     json_array_append_new(arg, one);
     return 0;
 }
