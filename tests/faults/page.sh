@@ -4,7 +4,7 @@ cat <<'HEAD'
 .\" dtensor-faults(7) - part of libdtensor; made by tests/faults/page.sh
 .TH DTENSOR-FAULTS 7 2026-11-27 libdtensor "libdtensor"
 .SH NAME
-dtensor\-faults \- what happens when something fails
+dtensor\-faults \- failures, timeouts and dead ranks: what happens
 .SH DESCRIPTION
 Every wait has a deadline, and every failure is an error of one line.
 The first failure ends the job: all ranks get EPEER, ETIME, EMISMATCH or another
