@@ -65,7 +65,7 @@ void interleave_all(const struct interleave_program *program,
 /* The operations that were called so far, in all programs. */
 const struct interleave_site *interleave_sites(int *n);
 
-/* ----------------------------------- what the begin() of a program calls --- */
+/* ------------------------------------------- what the begin() may call --- */
 
 /* Watch [mem, mem + bytes), which threads share, for data races.  The memory
  * is a multiple of 4 bytes.
