@@ -17,7 +17,8 @@ declared=$(grep -ohE '\bdtensor_[a-z0-9_]+ ?\(' lib/dtensor.h lib/dtensor/*.h | 
     grep -vE '^dtensor_(init|fini)$' | cat - <(echo dtensor_init; echo dtensor_fini) |
     grep -vE '^dtensor_[a-z]+_f$' | sort -u)
 if [ -r "$library" ]; then
-    exported=$(nm -D --defined-only "$library" | awk '$2 ~ /[TDBR]/ { print $3 }' | sort -u)
+    exported=$(nm -D --defined-only "$library" | awk '$2 ~ /[TDBR]/ { print $3 }' |
+        sed 's/@.*//' | sort -u)
     is "the library exports what dtensor.h declares, no more and no less" \
         "$(diff <(echo "$declared") <(echo "$exported"))" ""
 else

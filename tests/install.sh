@@ -70,6 +70,25 @@ is "the library is there, and for pkg-config" \
 libdtensor.so
 libdtensor.so.0
 pkgconfig/dtensor.pc"
+is "a shell finds the completion of each program" \
+    "$(files "$prefix/share/bash-completion/completions")" "$(files "$prefix/bin")"
+doc=$root$(value docdir)
+is "documents, cluster files and examples are there" "$(files "$doc")" "$({
+    printf '%s\n' COPYING NEWS README.md
+    cd "$top_srcdir" && ls conf/*.ini conf/*.sbatch
+    cd tests && ls examples/*.[ch]
+} | sort)"
+mkdir "$tmp/examples" && cp "$doc"/examples/*.[ch] "$tmp/examples"
+is "each example can be compiled as its first lines say" "$(
+    cd "$tmp/examples" && export PKG_CONFIG_PATH=$libdir/pkgconfig \
+        PKG_CONFIG_SYSROOT_DIR=$root PATH=$tmp/bin:$PATH
+    grep -l "^int main" ./*.c | while read -r program; do
+        command=$(sed -e ':more; /\\$/{N; s/\\\n \* */ /; b more}' "$program" |
+            sed -n 's/^ \* *\$ \(cc .*\)/\1/p')
+        bash -c "${command:-false}" || echo "$program: $command"
+    done 2>&1)" ""
+is "and runs" "$("$prefix/bin/dtensor-run" -n 2 "$tmp/examples/mlp" 2>&1 |
+    sed -n "1s/ [0-9.]*$//p")" "step 0: loss"
 is "all of the manual is there" "$(files "$prefix/share/man" | sed 's|.*/||' | sort)" \
     "$({
         files "$top_srcdir/man" | grep '\.[157]$'

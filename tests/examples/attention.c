@@ -1,12 +1,14 @@
 /* attention.c - an attention block with its heads cut over all ranks
  *
+ *   $ cc -o attention attention.c example.c transformer.c \
+ *         $(pkg-config --cflags --libs dtensor) -lm
  *   $ dtensor-run -n 4 ./attention
  *
  * q, k and v give each rank whole heads, so that attention needs no message;
  * out takes them as they lie, and its products are summed once.
  */
-#include "tests/examples/example.h"
-#include "tests/examples/transformer.h"
+#include "example.h"
+#include "transformer.h"
 
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* example.c - what the examples share: a job, layers, a step of training */
-#include "tests/examples/example.h"
+#include "example.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,7 @@
 /* language.c - a small language model, data x tensor parallel
  *
+ *   $ cc -o language language.c example.c transformer.c \
+ *         $(pkg-config --cflags --libs dtensor) -lm
  *   $ dtensor-run -n 8 ./language
  *
  * The mesh has two dimensions, on 8 ranks dp=4, tp=2: dp cuts the batch, tp the
@@ -9,8 +11,8 @@
  *
  * The text is written by the program: a few sentences, over and over.
  */
-#include "tests/examples/example.h"
-#include "tests/examples/transformer.h"
+#include "example.h"
+#include "transformer.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,13 +1,15 @@
 /* layer.c - a transformer layer, cut by heads, or by the sequence as well
  *
+ *   $ cc -o layer layer.c example.c transformer.c \
+ *         $(pkg-config --cflags --libs dtensor) -lm
  *   $ dtensor-run -n 4 ./layer             # 2 allreduces forward
  *   $ dtensor-run -n 4 ./layer sequence    # 2 all-gathers, 2 reduce-scatters
  *
  * With the sequence cut between attention and MLP, norms and residuals are
  * computed by one rank for each position, and kept by one only.
  */
-#include "tests/examples/example.h"
-#include "tests/examples/transformer.h"
+#include "example.h"
+#include "transformer.h"
 
 #include <stdio.h>
 

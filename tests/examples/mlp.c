@@ -1,11 +1,12 @@
 /* mlp.c - two linear layers, cut over all ranks
  *
+ *   $ cc -o mlp mlp.c example.c $(pkg-config --cflags --libs dtensor) -lm
  *   $ dtensor-run -n 4 ./mlp
  *
  * Each rank has some outputs of the first layer and, of the second, what reads
  * them.  What lies between them never moves; the result is summed once.
  */
-#include "tests/examples/example.h"
+#include "example.h"
 
 #include <stdio.h>
 

@@ -13,7 +13,8 @@
  * begins the next one; the gradients come back the same way.  Every rank makes
  * every call: those on the other stage's mesh return at once.
  *
- *     dtensor-run -n 4 -C FILE ./pipeline
+ *   $ cc -o pipeline pipeline.c $(pkg-config --cflags --libs dtensor) -lm
+ *   $ dtensor-run -n 4 -C FILE ./pipeline
  */
 #include <dtensor.h>
 

@@ -4,7 +4,8 @@
  * sequence, HT(1), and all weights.  Only attention needs other ranks: their
  * keys and values come round in a ring.
  *
- *     dtensor-run -n 4 ./ring
+ *   $ cc -o ring ring.c $(pkg-config --cflags --libs dtensor) -lm
+ *   $ dtensor-run -n 4 ./ring
  */
 #include <dtensor.h>
 

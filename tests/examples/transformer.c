@@ -3,8 +3,8 @@
  * A forward function is written for whole tensors.  Where their parts lie is
  * said by a plan, which it does not know.
  */
-#include "tests/examples/transformer.h"
-#include "tests/examples/example.h"
+#include "transformer.h"
+#include "example.h"
 
 /* ------------------------------------------------------------ attention --- */
 
