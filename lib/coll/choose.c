@@ -13,6 +13,7 @@
  * large blocks each small block would wait for the one before.
  */
 #include "coll/choose.h"
+#include "base/error.h"
 #include "cluster/cluster.h"
 #include "sched/call.h"
 #include "sched/emitters.h"
@@ -20,6 +21,7 @@
 #include "dtensor.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* If every term goes straight to the rank that folds it, terms are folded in
@@ -209,4 +211,39 @@ char *dtn_choice_text(const struct dtn_choice *choice, char *buf, size_t size)
                  ns, choice->ns <= choice->next_ns ? "<" : ">",
                  choice->next->name, next);
     return buf;
+}
+
+/* The n + 1 prefix sums of n counts. */
+static void counts_add(const size_t counts[], int n, size_t starts[])
+{
+    starts[0] = 0;
+    for (int r = 0; r < n; r++)
+        starts[r + 1] = starts[r] + counts[r];
+}
+
+/* The prefix sums of the counts make this fast. */
+int dtn_emitter_emit(const struct dtn_emitter *emitter,
+                     const struct dtn_call *call,
+                     const struct dtn_model *model, struct dtn_sched *sched,
+                     struct dtensor_error *err)
+{
+    const size_t n = (size_t)call->n + 1;
+    struct dtn_call placed = *call;
+    size_t *starts = call->counts ? malloc(2 * n * sizeof *starts) : NULL;
+    int rc;
+
+    if (call->counts && !starts)
+        return dtn_fail_nomem(err, dtn_coll_name(call->coll),
+                              2 * n * sizeof *starts);
+    placed.hosts = model->host;
+    placed.on_device = call->on_device && model->reach == DTN_REACH_MAP;
+    if (call->counts)
+        counts_add(call->counts, call->n, starts);
+    if (call->recv_counts)
+        counts_add(call->recv_counts, call->n, starts + n);
+    placed.starts = starts;
+    placed.recv_starts = call->recv_counts ? starts + n : NULL;
+    rc = emitter->emit(&placed, sched, err);
+    free(starts);
+    return rc;
 }

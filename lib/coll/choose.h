@@ -12,6 +12,7 @@ struct dtn_emitter;
 struct dtn_group;
 struct dtn_model;
 struct dtn_models;
+struct dtn_sched;
 
 /* The model of a group.  It is made at its first use and kept with the context,
  * under the address of the group's list of ranks, which lives as long.
@@ -50,6 +51,12 @@ bool dtn_emitter_runs(const struct dtn_emitter *emitter,
  */
 void dtn_choose(const struct dtn_call *call, const struct dtn_model *model,
                 struct dtn_choice *choice);
+
+/* Emit the schedule of rank call->me into *sched (initialised here). */
+int dtn_emitter_emit(const struct dtn_emitter *emitter,
+                     const struct dtn_call *call,
+                     const struct dtn_model *model, struct dtn_sched *sched,
+                     struct dtensor_error *err);
 
 /* The reason in short: "3.1 us < tree: 4.7 us". */
 char *dtn_choice_text(const struct dtn_choice *choice, char *buf, size_t size);

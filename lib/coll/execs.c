@@ -181,43 +181,6 @@ uint64_t dtn_call_fingerprint(const struct dtn_group *group,
                            XXH3_64bits(known, sizeof known));
 }
 
-/* The n + 1 prefix sums of n counts. */
-static void counts_add(const size_t counts[], int n, size_t starts[])
-{
-    starts[0] = 0;
-    for (int r = 0; r < n; r++)
-        starts[r + 1] = starts[r] + counts[r];
-}
-
-/* Emit a call by the best emitter.  The prefix sums of the counts make this
- * fast.
- */
-static int entry_emit(const struct dtn_call *call,
-                      const struct dtn_model *model,
-                      const struct dtn_choice *pick, struct dtn_sched *sched,
-                      struct dtensor_error *err)
-{
-    const size_t n = (size_t)call->n + 1;
-    struct dtn_call placed = *call;
-    size_t *starts = call->counts ? malloc(2 * n * sizeof *starts) : NULL;
-    int rc;
-
-    if (call->counts && !starts)
-        return dtn_fail_nomem(err, dtn_coll_name(call->coll),
-                              2 * n * sizeof *starts);
-    placed.hosts = model->host;
-    placed.on_device = call->on_device && model->reach == DTN_REACH_MAP;
-    if (call->counts)
-        counts_add(call->counts, call->n, starts);
-    if (call->recv_counts)
-        counts_add(call->recv_counts, call->n, starts + n);
-    placed.starts = starts;
-    placed.recv_starts = call->recv_counts ? starts + n : NULL;
-    rc = pick->emitter->emit(&placed, sched, err);
-    free(starts);
-    return rc;
-}
-
 /* Make the schedule and the executable of a call. */
 static int entry_make(const struct dtn_group *group,
                       const struct dtn_call *call, struct exec_entry *entry,
@@ -233,7 +196,7 @@ static int entry_make(const struct dtn_group *group,
     if (rc != 0)
         return rc;
     dtn_choose(call, model, &pick);
-    rc = entry_emit(call, model, &pick, &sched, err);
+    rc = dtn_emitter_emit(pick.emitter, call, model, &sched, err);
     if (rc != 0)
         return rc;
     entry->cached.fingerprint = dtn_call_fingerprint(group, call);

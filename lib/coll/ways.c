@@ -4,9 +4,8 @@
  * hosts can run as ring, tree and six other algorithms; one of them is chosen.
  */
 #include "base/error.h"
+#include "coll/ask.h"
 #include "coll/choose.h"
-#include "coll/redops.h"
-#include "mesh/mesh.h"
 #include "sched/call.h"
 #include "sched/emitters.h"
 #include "sched/model.h"
@@ -72,27 +71,15 @@ int dtensor_call_ways(const struct dtensor_mesh *mesh,
                       struct dtensor_way ways[], int max, int *np,
                       struct dtensor_error *err)
 {
-    /* A process outside of the mesh asks for any member. */
-    struct dtn_call c = { .coll = (enum dtn_coll)call->coll,
-                          .n = mesh->group.n, .root = call->root,
-                          .me = mesh->group.me < 0 ? 0 : mesh->group.me,
-                          .dtype = call->dtype, .redop = call->op,
-                          .count = call->count, .counts = call->counts,
-                          .recv_counts = call->recv_counts,
-                          .on_device = mesh->group.on_device };
     const struct dtn_model *model;
-    int n, rc = dtn_call_check_form(&c, 0, err);
+    struct dtn_call c;
+    int n, rc = dtn_ask(mesh, call, &c, &model, err);
 
-    if (rc == 0)
-        rc = dtn_call_resolve(mesh->group.ctx, &c, err);
     if (rc != 0)
         return rc;
     if (max < 1)
         return dtn_fail(err, DTENSOR_EINVAL, "call ways: room for %d (at least "
                         "1 is needed)", max);
-    rc = dtn_model_of(&mesh->group, &model, err);
-    if (rc != 0)
-        return rc;
     n = ways_list(&c, model, ways, max);
     if (np)
         *np = n;

@@ -200,6 +200,42 @@ int dtensor_call_ways(const struct dtensor_mesh *mesh,
                       struct dtensor_way ways[], int max, int *np,
                       struct dtensor_error *err);
 
+/* What a step of a schedule does. */
+enum dtensor_step_kind {
+    DTENSOR_STEP_PUT,              /* write into the peer's memory            */
+    DTENSOR_STEP_SIGNAL,           /* tell the peer; small data goes with it  */
+    DTENSOR_STEP_WAIT,             /* for the next signal of the peer         */
+    DTENSOR_STEP_LOAD,             /* copy or reduce from the peer's memory   */
+    DTENSOR_STEP_LOCAL,            /* copy or reduce in own memory            */
+    DTENSOR_NSTEP_KINDS
+};
+
+struct dtensor_call_step {
+    enum dtensor_step_kind kind;   /* what it does                            */
+    int peer;                      /* position in the mesh; -1: LOCAL         */
+    int reduces;                   /* 1: LOAD or LOCAL combines terms         */
+    size_t bytes;                  /* moved, or with a signal; 0: none        */
+};
+
+/* Called for each step in order. */
+typedef void dtensor_step_f(const struct dtensor_call_step *step, void *arg);
+
+/* The schedule of a call: `visit` is called for each step that the rank at
+ * `position` of the mesh executes by that algorithm, or by the one that the
+ * call takes if `algorithm` is NULL.  A reduction of terms of several peers is
+ * a LOAD of each.  The n-th WAIT for a peer takes the n-th SIGNAL from it.
+ *
+ * Collective: no.   Blocks: no, and needs no peers: see dtensor_init_plan().
+ * Errors: EINVAL  the call is not valid, no such position, no algorithm of that
+ *                 name runs the call, or it is an ALL_TO_ALL with counts, which
+ *                 other ranks know;  ENOMEM
+ * Semantics: its own.
+ */
+int dtensor_call_steps(const struct dtensor_mesh *mesh,
+                       const struct dtensor_call *call, const char *algorithm,
+                       int position, dtensor_step_f *visit, void *arg,
+                       struct dtensor_error *err);
+
 /* Run it.  The buffer of a broadcast is `in` at the root and `out` elsewhere,
  * so usually both are the same.
  *

@@ -214,6 +214,39 @@ int dtensor_cluster_show(const struct dtensor_cluster *cluster,
                          enum dtensor_show what, int rank, FILE *stream,
                          struct dtensor_error *err);
 
+/* What the file says of the whole, and of one rank.
+ *
+ * Owns:   the texts belong to the cluster.
+ */
+struct dtensor_cluster_info {
+    const char *name;          /* of [cluster]                                */
+    int nranks;                /* in all; 0: those of a Slurm step            */
+    int nhosts;                /* number of hosts                             */
+    const char *intra_node;    /* transport inside a host: "shm", "tcp", "rc" */
+    const char *inter_node;    /* and between hosts: "tcp", "rc", "auto"      */
+};
+void dtensor_cluster_info(const struct dtensor_cluster *cluster,
+                          struct dtensor_cluster_info *info);
+
+struct dtensor_cluster_rank {
+    const char *host;          /* name of its host                            */
+    const char *address;       /* of the host                                 */
+    int local;                 /* number among the ranks of the host          */
+    int gpu;                   /* its GPU; -1: the file names none            */
+    const char *hca;           /* "mlx5_0:1+mlx5_1:1"; NULL: none is named    */
+    const char *cpus;          /* "0-15" or "numa"; NULL: none are named      */
+};
+
+/* The same of rank `rank`.
+ *
+ * Collective: no.   Blocks: no.   Semantics: its own.
+ * Owns:   the texts belong to the cluster.
+ * Errors: EINVAL  no such rank
+ */
+int dtensor_cluster_rank(const struct dtensor_cluster *cluster, int rank,
+                         struct dtensor_cluster_rank *info,
+                         struct dtensor_error *err);
+
 void dtensor_cluster_destroy(struct dtensor_cluster *cluster);
                                                /* NULL is a no-op            */
 

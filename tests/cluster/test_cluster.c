@@ -98,6 +98,35 @@ static void test_two_nodes(void)
     dtensor_cluster_destroy(c);
 }
 
+#define LEAST "[cluster]\nversion = 1\n" \
+              "[nodes \"a\"]\nhosts = n[1-2]\nranks = 4\n"
+
+static void test_facts(void)
+{
+    struct dtensor_cluster *c = example("two-nodes.ini"), *least = good(LEAST);
+    struct dtensor_cluster_info info;
+    struct dtensor_cluster_rank rank;
+    struct dtensor_error err;
+
+    dtensor_cluster_info(c, &info);
+    ok(info.nranks == 8 && info.nhosts == 2 && strcmp(info.name, "pair") == 0 &&
+       strcmp(info.intra_node, "shm") == 0 &&
+       strcmp(info.inter_node, "rc") == 0, "the facts of two nodes");
+    ok(dtensor_cluster_rank(c, 6, &rank, &err) == 0 && rank.local == 2 &&
+       strcmp(rank.host, "gpu02") == 0 && rank.gpu == -1 &&
+       strcmp(rank.address, "10.12.0.2") == 0 &&
+       strcmp(rank.hca, "mlx5_1:1") == 0 && strcmp(rank.cpus, "32-47") == 0,
+       "the facts of rank 6");
+    ok(dtensor_cluster_rank(c, 8, &rank, &err) == DTENSOR_EINVAL &&
+       strstr(err.text, "no rank 8 (it has 8)") && rank.local == 2,
+       "there is no rank 8");
+    ok(dtensor_cluster_rank(least, 4, &rank, &err) == 0 && !rank.hca &&
+       !rank.cpus && strcmp(rank.address, rank.host) == 0,
+       "what a file does not name is NULL");
+    dtensor_cluster_destroy(least);
+    dtensor_cluster_destroy(c);
+}
+
 static void test_big(void)
 {
     struct dtensor_cluster *c = example("128-nodes.ini");
@@ -120,9 +149,6 @@ static void test_big(void)
 }
 
 /* ------------------------------------------------------------ defaults --- */
-
-#define LEAST "[cluster]\nversion = 1\n" \
-              "[nodes \"a\"]\nhosts = n[1-2]\nranks = 4\n"
 
 /* All numbers; the bytes between `timeout` and what follows are nobody's. */
 static bool same_transport(const struct dtn_transport_conf *a,
@@ -414,6 +440,7 @@ static void test_show(void)
 int main(void)
 {
     test_two_nodes();
+    test_facts();
     test_big();
     test_defaults();
     test_meshes();
