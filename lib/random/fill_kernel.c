@@ -15,7 +15,21 @@
 #include <stdbool.h>
 #include <string.h>
 
-static enum dtn_kernel kernel_of(const struct dtn_dist *dist)
+/* The kernels of `fill = cuda` whose values are PyTorch's on that GPU. */
+static enum dtn_kernel kernel_of_cuda(const struct dtn_dist *dist,
+                                      enum dtn_kernel otherwise)
+{
+    if (dist->words == 2)
+        return otherwise;
+    switch (dist->kind) {
+    case DTN_NORMAL:      return DTN_KERNEL_fill_cuda_normal_f32;
+    case DTN_LOG_NORMAL:  return DTN_KERNEL_fill_cuda_log_normal_f32;
+    case DTN_EXPONENTIAL: return DTN_KERNEL_fill_cuda_exponential_f32;
+    default:              return otherwise;
+    }
+}
+
+static enum dtn_kernel kernel_of(const struct dtn_dist *dist, bool cuda)
 {
     static const enum dtn_kernel f32[DTN_NDISTS] = {
         [DTN_UNIFORM] = DTN_KERNEL_fill_uniform_f32,
@@ -36,7 +50,9 @@ static enum dtn_kernel kernel_of(const struct dtn_dist *dist)
         [DTN_INTEGERS] = DTN_KERNEL_fill_integers,
     };
 
-    return (dist->words == 2 ? f64 : f32)[dist->kind];
+    const enum dtn_kernel kernel = (dist->words == 2 ? f64 : f32)[dist->kind];
+
+    return cuda ? kernel_of_cuda(dist, kernel) : kernel;
 }
 
 static void args_distribution(const struct dtn_dist *dist,
@@ -114,7 +130,7 @@ void dtn_fill_launch(const struct dtn_elements *elements, void *out,
     struct dtn_fill_args *args = &launch->args.fill;
 
     memset(launch, 0, sizeof *launch);
-    launch->kernel = kernel_of(dist);
+    launch->kernel = kernel_of(dist, stream->threads != 0);
     if (elements->count == 0)
         return;
     args_distribution(dist, args);

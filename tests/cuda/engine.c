@@ -19,9 +19,9 @@ enum { MOST_BLOCKS = 20 };
 
 const char *engine_name(int engine)
 {
-    static const char *const names[ENGINES] = { "C", "nvcc's PTX",
-                                                "PTX of the newest GPU",
-                                                "the GPU" };
+    static const char *const names[ENGINES + 1] = {
+        "C", "nvcc's PTX", "PTX of the newest GPU", "the GPU", "cuRAND's PTX"
+    };
 
     return names[engine];
 }
@@ -32,6 +32,12 @@ bool engine_is_here(int engine, const char *claim)
         return false;
     if (engine == ENGINE_GPU)
         return engine_gpu_is_here(claim);
+#ifndef HAVE_CURAND
+    if (engine == ENGINE_CURAND) {
+        skip(claim, "built without nvcc, or without the header of cuRAND");
+        return false;
+    }
+#endif
 #ifndef HAVE_PTX
     if (engine != ENGINE_TWIN) {
         skip(claim, "built without nvcc");
@@ -41,15 +47,24 @@ bool engine_is_here(int engine, const char *claim)
     return true;
 }
 
+#ifdef HAVE_PTX
+static const struct ptx_kernel *ptx_of(int engine)
+{
+#ifdef HAVE_CURAND
+    if (engine == ENGINE_CURAND)
+        return ptx_curand;
+#endif
+    return engine == ENGINE_PTX ? ptx_kernels : ptx_newest;
+}
+#endif
+
 static void run_ptx(int engine, const struct dtn_launch *launch, uint64_t block,
                     uint64_t blocks)
 {
 #ifdef HAVE_PTX
     const char *name = dtn_kernels[launch->kernel].name;
 
-    for (const struct ptx_kernel *k = engine == ENGINE_PTX ? ptx_kernels
-                                                           : ptx_newest;
-         k->name; k++)
+    for (const struct ptx_kernel *k = ptx_of(engine); k->name; k++)
         if (strcmp(k->name, name) == 0
             && k->args_bytes == dtn_kernels[launch->kernel].args_bytes) {
             k->run(&launch->args, block, blocks);

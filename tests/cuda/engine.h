@@ -12,9 +12,13 @@ struct dtn_launch;
 
 /* The kernels as the C compiler made them, and nvcc's PTX translated to C: that
  * for the oldest and that for the newest GPU, which differ.  With DTN_TEST_GPU
- * in the environment, only the GPU of this machine.
+ * in the environment, only the GPU of this machine.  The last, which has the
+ * kernels of curand.c alone, is none of the ENGINES.
  */
-enum { ENGINE_TWIN, ENGINE_PTX, ENGINE_NEWEST, ENGINE_GPU, ENGINES };
+enum {
+    ENGINE_TWIN, ENGINE_PTX, ENGINE_NEWEST, ENGINE_GPU, ENGINES,
+    ENGINE_CURAND = ENGINES
+};
 
 /* Does this build have it?  If not, the claim is skipped with the reason. */
 bool engine_is_here(int engine, const char *claim);

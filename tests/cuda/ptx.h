@@ -3,6 +3,7 @@
 #define TESTS_CUDA_PTX_H
 
 #include "cuda/kernels.h"
+#include "tests/cuda/ptx_approximate.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -18,6 +19,7 @@ struct ptx_kernel {
 };
 extern const struct ptx_kernel ptx_kernels[];  /* of the oldest GPU          */
 extern const struct ptx_kernel ptx_newest[];   /* of the newest              */
+extern const struct ptx_kernel ptx_curand[];   /* curand.c, of the oldest    */
 
 static inline float f32_of(uint32_t bits)
 {

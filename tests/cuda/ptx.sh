@@ -10,9 +10,10 @@ python3 -c '' || { skip_all "no python3"; exit; }
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
-# kernel NAME LINE...: a kernel of these statements
+# kernel LINE...: a kernel of these statements, named $entry or k
 kernel() {
-    printf '.visible .entry k(\n.param .align 8 .b8 k_param_0[8]\n)\n{\n'
+    printf '.visible .entry %s(\n' "${entry:-k}"
+    printf '.param .align 8 .b8 k_param_0[8]\n)\n{\n'
     printf '.reg .f32 %%f<9>;\n.reg .f64 %%d<9>;\n.reg .b32 %%r<9>;\n'
     printf '%s;\n' "$@"
     printf 'ret;\n\n}\n'
@@ -41,6 +42,28 @@ refused "not known" 'sin.rn.f32 %f1, %f2'
 refused "not known" 'atom.global.add.u32 %r1, [%r2], %r3'
 refused "not known" 'bar.sync 0'
 refused "its space or its order" 'ld.volatile.global.u32 %r1, [%r2]'
+
+# What is approximate on a GPU has a place where it is allowed.
+for op in sin cos lg2 ex2; do
+    refused "approximate, in k" "$op.approx.f32 %f1, %f2"
+    entry=dtn_fill_cuda_normal_f32 kernel "$op.approx.f32 %f1, %f2" >"$dir/k.ptx"
+    is "$op.approx is translated in a kernel of fill = cuda" \
+        "$(python3 tests/cuda/ptx2c.py "$dir/k.ptx" | grep -c "ptx_$op(")" 1
+done
+entry=dtn_fill_cuda_normal_f32 refused "$rounding" 'sin.approx.ftz.f32 %f1, %f2'
+entry=dtn_fill_cuda_normal_f32 refused "$rounding" 'sqrt.approx.f32 %f1, %f2'
+
+# fused LINE...: what the translator says to code of -fmad=true
+fused() {
+    kernel "$@" >"$dir/k.ptx"
+    python3 tests/cuda/ptx2c.py --fused "$dir/k.ptx" 2>&1 >"$dir/k.c" |
+        grep '^ptx2c'
+}
+is "--fused: a product that nothing adds up is translated" \
+    "$(fused 'mul.f32 %f1, %f2, %f3' 'add.f32 %f4, %f2, %f3')" ""
+is "--fused: a product in a sum is refused" \
+    "$(fused 'mul.f32 %f1, %f2, %f3' 'add.f32 %f4, %f2, %f1')" \
+    "ptx2c: add.f32 %f4, %f2, %f1: ptxas may fuse it with a product"
 
 nvcc=$(sed -n 's/^NVCC = //p' "$top_builddir/Makefile")
 if [ -z "$nvcc" ]; then

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""ptx2c.py FILE.ptx [TABLE] > FILE.c - what nvcc made of the kernels, as C
+"""ptx2c.py [--fused] FILE.ptx [TABLE] > FILE.c - what nvcc made of kernels, as C
 
 PTX is what nvcc compiles to, before ptxas makes machine code of it.  Here each
 instruction becomes one C statement that does what a GPU does: the same rounding,
@@ -11,6 +11,14 @@ A register holds bits, whatever its type; an operand is read as the type of the
 instruction.  An instruction that is not known ends the translation, and so does
 a float operation that is not rounded to nearest (.rn): nvcc writes those where
 ptxas may fuse a product and a sum, which -fmad=false forbids.
+
+Instructions that are approximate on a GPU are allowed in the kernels that are
+named below, and nowhere else.  ptx_approximate.h has what a GPU may make of
+them.
+
+With --fused the file was compiled with -fmad=true, as other libraries are: the
+operations without .rn are translated as rounded to nearest if ptxas finds no
+product and sum among them that it could fuse.
 """
 import re
 import sys
@@ -24,17 +32,25 @@ COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">",
            "ge": ">=", "lo": "<", "ls": "<=", "hi": ">", "hs": ">="}
 OPPOSITE = {"equ": "ne", "neu": "eq", "ltu": "ge", "leu": "gt", "gtu": "le",
             "geu": "lt"}
-FLOATS = "add sub mul div fma sqrt neg abs copysign rcp".split()
+FLOATS = "add sub mul div fma sqrt neg abs copysign rcp sin cos lg2 ex2".split()
 TOWARD_ZERO = ("s32", "s64", "u64")
 WHOLE = {"rni": "rint", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
 INTEGERS = """add sub addc subc mul mad shl shr and or xor not neg div rem min
 max abs prmt bfi""".split()
+APPROXIMATE = "sin.approx.f32 cos.approx.f32 lg2.approx.f32 ex2.approx.f32".split()
+APPROXIMATE_KERNELS = """dtn_fill_cuda_normal_f32 dtn_fill_cuda_log_normal_f32
+dtn_fill_cuda_exponential_f32""".split()
 SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "and": "&", "or": "|",
          "xor": "^"}
 
 
 class Refused(Exception):
     pass
+
+
+translated = ""                     # the kernel that is being translated
+unrounded = set()                   # its registers of products without .rn
+may_fuse = "--fused" in sys.argv
 
 
 def is_float(kind):
@@ -162,8 +178,25 @@ def copied_sign(kind, args):
             f"({bits(args[2])} & ~{sign});")
 
 
+def approximated(op, args):
+    if translated not in APPROXIMATE_KERNELS:
+        raise Refused(f"approximate, in {translated}")
+    return (f"{name(args[0])} = f32_bits(ptx_{op}("
+            f"f32_of({bits(args[1])})));")
+
+
+def fused(op, args):
+    """ptxas may make one operation of a product and a sum that takes it."""
+    if op == "mul":
+        unrounded.add(args[0])
+    elif any(a in unrounded for a in args[1:]):
+        raise Refused("ptxas may fuse it with a product")
+
+
 def floats(parts, args):
     op, kind = parts[0], parts[-1]
+    if ".".join(parts) in APPROXIMATE:
+        return approximated(op, args)
     if op == "copysign" and len(parts) == 2:
         return copied_sign(kind, args)
     v = [value(kind, a) for a in args[1:]]
@@ -171,7 +204,9 @@ def floats(parts, args):
         suffix = "f" if kind == "f32" else ""
         return put(args[0], kind, f"-{v[0]}" if op == "neg" else
                    f"__builtin_fabs{suffix}({v[0]})")
-    if parts[1:-1] != ["rn"]:
+    if may_fuse and len(parts) == 2 and op in ("add", "sub", "mul"):
+        fused(op, args)
+    elif parts[1:-1] != ["rn"]:
         raise Refused("not rounded to nearest")
     suffix = "f" if kind == "f32" else ""
     said = (f"__builtin_fma{suffix}({', '.join(v)})" if op == "fma" else
@@ -303,6 +338,9 @@ def registers(body):
 
 
 def kernel(entry, param, body):
+    global translated
+    translated = entry
+    unrounded.clear()
     print(f"\nstatic void {entry}_thread(const void *{param}, uint32_t tid, "
           "uint32_t ctaid,\n    uint32_t ntid, uint32_t nctaid)\n{")
     registers(body)
@@ -326,7 +364,8 @@ def kernel(entry, param, body):
 
 
 def main():
-    text = re.sub(r"//[^\n]*", "", open(sys.argv[1], encoding="ascii").read())
+    files = [a for a in sys.argv[1:] if a != "--fused"]
+    text = re.sub(r"//[^\n]*", "", open(files[0], encoding="ascii").read())
     print('#include "tests/cuda/ptx.h"')
     for align, array, n, content in re.findall(
             r"\.global \.align (\d+) \.b8 (\w+)\[(\d+)\] = (\{[^}]*\});", text):
@@ -340,7 +379,7 @@ def main():
         sys.exit("ptx2c: functions, or memory that is not global")
     for entry, param, _, body in found:
         kernel(entry, param, body)
-    table = sys.argv[2] if len(sys.argv) > 2 else "ptx_kernels"
+    table = files[1] if len(files) > 1 else "ptx_kernels"
     print(f"\nconst struct ptx_kernel {table}[] = {{")
     for entry, _, size, _ in found:
         print(f'    {{ "{entry}", {size}, {entry}_run }},')

@@ -1,0 +1,46 @@
+/* ptx_approximate.c - instructions that give a GPU's own value */
+#include "tests/cuda/ptx_approximate.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+enum ptx_wrong ptx_wrong;
+
+/* From -1 to 1: how wrong this one is. */
+static double part(float x)
+{
+    uint32_t bits;
+
+    switch (ptx_wrong) {
+    case PTX_HIGH:  return 1;
+    case PTX_LOW:   return -1;
+    case PTX_MIXED:
+        memcpy(&bits, &x, sizeof bits);
+        return (double)(int32_t)(bits * 0x9E3779B1u) * 0x1p-31;
+    default:        return 0;
+    }
+}
+
+float ptx_sin(float x)
+{
+    return (float)(sin((double)x) + part(x) * PTX_SIN_ERROR);
+}
+
+float ptx_cos(float x)
+{
+    return (float)(cos((double)x) + part(x) * PTX_SIN_ERROR);
+}
+
+float ptx_lg2(float x)
+{
+    const double y = log2((double)x);
+    const double most = x > 0.5f && x < 2 ? 1 : fabs(y);
+
+    return (float)(y + part(x) * PTX_LG2_ERROR * most);
+}
+
+float ptx_ex2(float x)
+{
+    return (float)(exp2((double)x) * (1 + part(x) * PTX_EX2_ERROR));
+}
