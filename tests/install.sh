@@ -64,7 +64,7 @@ dtensor-conf
 dtensor-plan
 dtensor-run"
 is "the header and its parts are there" "$(files "$root$(value includedir)")" \
-    "$(cd "$top_srcdir/lib" && printf '%s\n' dtensor.h dtensor/*.h | sort)"
+    "$(cd "$top_srcdir/lib" && printf '%s\n' dtensor.{f90,h,hpp} dtensor/* | sort)"
 is "the library is there, and for pkg-config" \
     "$(files "$libdir" | grep -v '\.so\.[0-9]*\.')" "libdtensor.la
 libdtensor.so

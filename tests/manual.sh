@@ -212,7 +212,8 @@ broken() {
                 at=${link%%#*}
                 [ -e "${at:-$page}" ] || { echo "$page: $link"; continue; }
                 [[ $link != *"#"* ]] ||
-                    grep -qE "(id|name)=\"${link#*#}\"" "${at:-$page}" ||
+                    grep -qF -e "id=\"${link#*#}\"" -e "name=\"${link#*#}\"" \
+                        "${at:-$page}" ||
                     echo "$page: $link"
             done
         grep -oHE '(^|[^>])dtensor[a-z0-9_-]*(</b>)?\([1-9]\)' -- *.html

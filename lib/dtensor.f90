@@ -1,0 +1,500 @@
+! dtensor.f90 - libdtensor for Fortran 2018: the calls that most programs need
+!
+! Compile this file with your program, by your compiler:
+!
+!   gfortran $(pkg-config --variable=includedir dtensor)/dtensor.f90 turn.f90 \
+!       $(pkg-config --libs dtensor)
+!
+! Names, arguments and results are those of dtensor.h, whose pages say what each
+! function does and which calls are collective.  A context, mesh or tensor is a
+! type(c_ptr), a text is a character(*), arrays of elements have any type.  A
+! result that is not 0 is an error, which dtensor_error_text(err) explains; the
+! other results are untouched then.
+!
+! The elements of a tensor are row-major, those of a Fortran array column-major:
+! a tensor of shape [m, n] is an array a(n, m).  Dimensions and ranks count
+! from 0.
+module dtensor
+    use, intrinsic :: iso_c_binding
+    implicit none
+    private :: c_text
+    integer, parameter :: DTENSOR_MAX_DIMS = 8
+
+    enum, bind(C) ! errors
+        enumerator :: DTENSOR_EINVAL = -1, DTENSOR_ENOMEM = -2, &
+            DTENSOR_ESYS = -3, DTENSOR_ECONF = -4, DTENSOR_ENODEV = -5, &
+            DTENSOR_EPEER = -6, DTENSOR_ETIME = -7, DTENSOR_EAGAIN = -8, &
+            DTENSOR_EMISMATCH = -9, DTENSOR_EABORT = -10
+    end enum
+
+    enum, bind(C) ! types of elements
+        enumerator :: DTENSOR_F32 = 0, DTENSOR_F64, DTENSOR_F16, DTENSOR_BF16, &
+            DTENSOR_I8, DTENSOR_U8, DTENSOR_I32, DTENSOR_I64, DTENSOR_I16, &
+            DTENSOR_U16, DTENSOR_U32, DTENSOR_U64, DTENSOR_BOOL, DTENSOR_C64, &
+            DTENSOR_C128, DTENSOR_F8E4M3, DTENSOR_F8E5M2
+    end enum
+
+    enum, bind(C) ! reductions
+        enumerator :: DTENSOR_SUM = 0, DTENSOR_AVG, DTENSOR_PROD, DTENSOR_MIN, &
+            DTENSOR_MAX, DTENSOR_BAND, DTENSOR_BOR, DTENSOR_BXOR
+    end enum
+
+    type, bind(C) :: dtensor_error
+        integer(c_int) :: code
+        integer(c_int) :: sys_errno
+        integer(c_int) :: rank
+        character(kind=c_char) :: text(500)
+    end type
+
+    type, bind(C) :: dtensor_placement
+        integer(c_int) :: kind
+        integer(c_int) :: dim
+        integer(c_int) :: op
+        integer(c_int64_t) :: block
+        type(c_ptr) :: sizes
+    end type
+
+    type, bind(C) :: dtensor_spec
+        type(c_ptr) :: mesh
+        integer(c_int) :: dtype
+        integer(c_int) :: ndim
+        integer(c_int64_t) :: shape(DTENSOR_MAX_DIMS)
+        type(dtensor_placement) :: placement(DTENSOR_MAX_DIMS)
+    end type
+
+    interface ! what takes no text is the function of C itself
+        subroutine dtensor_fini(ctx) &
+            bind(C, name="dtensor_fini")
+            import :: c_ptr
+            type(c_ptr), value, intent(in) :: ctx
+        end subroutine
+        function dtensor_rank(ctx) &
+            result(rc) bind(C, name="dtensor_rank")
+            import :: c_int, c_ptr
+            type(c_ptr), value, intent(in) :: ctx
+            integer(c_int) :: rc
+        end function
+        function dtensor_world_size(ctx) &
+            result(rc) bind(C, name="dtensor_world_size")
+            import :: c_int, c_ptr
+            type(c_ptr), value, intent(in) :: ctx
+            integer(c_int) :: rc
+        end function
+        function dtensor_local_rank(ctx) &
+            result(rc) bind(C, name="dtensor_local_rank")
+            import :: c_int, c_ptr
+            type(c_ptr), value, intent(in) :: ctx
+            integer(c_int) :: rc
+        end function
+        function dtensor_should_report(ctx, err) &
+            result(rc) bind(C, name="dtensor_should_report")
+            import :: c_int, c_ptr, dtensor_error
+            type(c_ptr), value, intent(in) :: ctx
+            type(dtensor_error), intent(in) :: err
+            integer(c_int) :: rc
+        end function
+        function dtensor_mesh_size(mesh) &
+            result(rc) bind(C, name="dtensor_mesh_size")
+            import :: c_int, c_ptr
+            type(c_ptr), value, intent(in) :: mesh
+            integer(c_int) :: rc
+        end function
+        function dtensor_mesh_ndim(mesh) &
+            result(rc) bind(C, name="dtensor_mesh_ndim")
+            import :: c_int, c_ptr
+            type(c_ptr), value, intent(in) :: mesh
+            integer(c_int) :: rc
+        end function
+        function dtensor_empty(spec, t, err) &
+            result(rc) bind(C, name="dtensor_empty")
+            import :: c_int, c_ptr, dtensor_error, dtensor_spec
+            type(dtensor_spec), intent(in) :: spec
+            type(c_ptr), intent(inout) :: t
+            type(dtensor_error), intent(inout) :: err
+            integer(c_int) :: rc
+        end function
+        function dtensor_zeros(spec, t, err) &
+            result(rc) bind(C, name="dtensor_zeros")
+            import :: c_int, c_ptr, dtensor_error, dtensor_spec
+            type(dtensor_spec), intent(in) :: spec
+            type(c_ptr), intent(inout) :: t
+            type(dtensor_error), intent(inout) :: err
+            integer(c_int) :: rc
+        end function
+        function dtensor_ones(spec, t, err) &
+            result(rc) bind(C, name="dtensor_ones")
+            import :: c_int, c_ptr, dtensor_error, dtensor_spec
+            type(dtensor_spec), intent(in) :: spec
+            type(c_ptr), intent(inout) :: t
+            type(dtensor_error), intent(inout) :: err
+            integer(c_int) :: rc
+        end function
+        function dtensor_full(spec, value, t, err) &
+            result(rc) bind(C, name="dtensor_full")
+            import :: c_double, c_int, c_ptr, dtensor_error, dtensor_spec
+            type(dtensor_spec), intent(in) :: spec
+            real(c_double), value, intent(in) :: value
+            type(c_ptr), intent(inout) :: t
+            type(dtensor_error), intent(inout) :: err
+            integer(c_int) :: rc
+        end function
+        function dtensor_arange(spec, t, err) &
+            result(rc) bind(C, name="dtensor_arange")
+            import :: c_int, c_ptr, dtensor_error, dtensor_spec
+            type(dtensor_spec), intent(in) :: spec
+            type(c_ptr), intent(inout) :: t
+            type(dtensor_error), intent(inout) :: err
+            integer(c_int) :: rc
+        end function
+        function dtensor_rand(spec, gen, t, err) &
+            result(rc) bind(C, name="dtensor_rand")
+            import :: c_int, c_ptr, dtensor_error, dtensor_spec
+            type(dtensor_spec), intent(in) :: spec
+            type(c_ptr), value, intent(in) :: gen
+            type(c_ptr), intent(inout) :: t
+            type(dtensor_error), intent(inout) :: err
+            integer(c_int) :: rc
+        end function
+        function dtensor_randn(spec, gen, t, err) &
+            result(rc) bind(C, name="dtensor_randn")
+            import :: c_int, c_ptr, dtensor_error, dtensor_spec
+            type(dtensor_spec), intent(in) :: spec
+            type(c_ptr), value, intent(in) :: gen
+            type(c_ptr), intent(inout) :: t
+            type(dtensor_error), intent(inout) :: err
+            integer(c_int) :: rc
+        end function
+        function dtensor_distribute(spec, all, root, t, err) &
+            result(rc) bind(C, name="dtensor_distribute")
+            import :: c_int, c_ptr, dtensor_error, dtensor_spec
+            type(dtensor_spec), intent(in) :: spec
+            type(*), dimension(*), intent(in) :: all
+            integer(c_int), value, intent(in) :: root
+            type(c_ptr), intent(inout) :: t
+            type(dtensor_error), intent(inout) :: err
+            integer(c_int) :: rc
+        end function
+        function dtensor_from_local(spec, local, size, t, err) &
+            result(rc) bind(C, name="dtensor_from_local")
+            import :: c_int, c_ptr, c_size_t, dtensor_error, dtensor_spec
+            type(dtensor_spec), intent(in) :: spec
+            type(*), dimension(*), intent(in) :: local
+            integer(c_size_t), value, intent(in) :: size
+            type(c_ptr), intent(inout) :: t
+            type(dtensor_error), intent(inout) :: err
+            integer(c_int) :: rc
+        end function
+        function dtensor_to_local(t) &
+            result(rc) bind(C, name="dtensor_to_local")
+            import :: c_ptr
+            type(c_ptr), value, intent(in) :: t
+            type(c_ptr) :: rc
+        end function
+        function dtensor_local_bytes(t) &
+            result(rc) bind(C, name="dtensor_local_bytes")
+            import :: c_ptr, c_size_t
+            type(c_ptr), value, intent(in) :: t
+            integer(c_size_t) :: rc
+        end function
+        function dtensor_full_tensor(t, all, size, err) &
+            result(rc) bind(C, name="dtensor_full_tensor")
+            import :: c_int, c_ptr, c_size_t, dtensor_error
+            type(c_ptr), value, intent(in) :: t
+            type(*), dimension(*), intent(inout) :: all
+            integer(c_size_t), value, intent(in) :: size
+            type(dtensor_error), intent(inout) :: err
+            integer(c_int) :: rc
+        end function
+        function dtensor_equal(a, b, same, err) &
+            result(rc) bind(C, name="dtensor_equal")
+            import :: c_int, c_ptr, dtensor_error
+            type(c_ptr), value, intent(in) :: a, b
+            integer(c_int), intent(inout) :: same
+            type(dtensor_error), intent(inout) :: err
+            integer(c_int) :: rc
+        end function
+        subroutine dtensor_destroy(t) &
+            bind(C, name="dtensor_destroy")
+            import :: c_ptr
+            type(c_ptr), value, intent(in) :: t
+        end subroutine
+        function dtensor_matmul(a, b, t, err) &
+            result(rc) bind(C, name="dtensor_matmul")
+            import :: c_int, c_ptr, dtensor_error
+            type(c_ptr), value, intent(in) :: a, b
+            type(c_ptr), intent(inout) :: t
+            type(dtensor_error), intent(inout) :: err
+            integer(c_int) :: rc
+        end function
+        function dtensor_add(a, b, t, err) &
+            result(rc) bind(C, name="dtensor_add")
+            import :: c_int, c_ptr, dtensor_error
+            type(c_ptr), value, intent(in) :: a, b
+            type(c_ptr), intent(inout) :: t
+            type(dtensor_error), intent(inout) :: err
+            integer(c_int) :: rc
+        end function
+        function dtensor_mul(a, b, t, err) &
+            result(rc) bind(C, name="dtensor_mul")
+            import :: c_int, c_ptr, dtensor_error
+            type(c_ptr), value, intent(in) :: a, b
+            type(c_ptr), intent(inout) :: t
+            type(dtensor_error), intent(inout) :: err
+            integer(c_int) :: rc
+        end function
+        function dtensor_scale(a, factor, t, err) &
+            result(rc) bind(C, name="dtensor_scale")
+            import :: c_double, c_int, c_ptr, dtensor_error
+            type(c_ptr), value, intent(in) :: a
+            real(c_double), value, intent(in) :: factor
+            type(c_ptr), intent(inout) :: t
+            type(dtensor_error), intent(inout) :: err
+            integer(c_int) :: rc
+        end function
+        function dtensor_softmax(a, dim, t, err) &
+            result(rc) bind(C, name="dtensor_softmax")
+            import :: c_int, c_ptr, dtensor_error
+            type(c_ptr), value, intent(in) :: a
+            integer(c_int), value, intent(in) :: dim
+            type(c_ptr), intent(inout) :: t
+            type(dtensor_error), intent(inout) :: err
+            integer(c_int) :: rc
+        end function
+        function dtensor_allreduce(mesh, in, out, count, dtype, op, err) &
+            result(rc) bind(C, name="dtensor_allreduce")
+            import :: c_int, c_ptr, c_size_t, dtensor_error
+            type(c_ptr), value, intent(in) :: mesh
+            type(*), dimension(*), intent(in) :: in
+            type(*), dimension(*), intent(inout) :: out
+            integer(c_size_t), value, intent(in) :: count
+            integer(c_int), value, intent(in) :: dtype, op
+            type(dtensor_error), intent(inout) :: err
+            integer(c_int) :: rc
+        end function
+        function dtensor_reduce(mesh, root, in, out, count, dtype, op, err) &
+            result(rc) bind(C, name="dtensor_reduce")
+            import :: c_int, c_ptr, c_size_t, dtensor_error
+            type(c_ptr), value, intent(in) :: mesh
+            integer(c_int), value, intent(in) :: root, dtype, op
+            type(*), dimension(*), intent(in) :: in
+            type(*), dimension(*), intent(inout) :: out
+            integer(c_size_t), value, intent(in) :: count
+            type(dtensor_error), intent(inout) :: err
+            integer(c_int) :: rc
+        end function
+        function dtensor_broadcast(mesh, root, buf, count, dtype, err) &
+            result(rc) bind(C, name="dtensor_broadcast")
+            import :: c_int, c_ptr, c_size_t, dtensor_error
+            type(c_ptr), value, intent(in) :: mesh
+            integer(c_int), value, intent(in) :: root, dtype
+            type(*), dimension(*), intent(inout) :: buf
+            integer(c_size_t), value, intent(in) :: count
+            type(dtensor_error), intent(inout) :: err
+            integer(c_int) :: rc
+        end function
+        function dtensor_allgather(mesh, in, out, count, dtype, err) &
+            result(rc) bind(C, name="dtensor_allgather")
+            import :: c_int, c_ptr, c_size_t, dtensor_error
+            type(c_ptr), value, intent(in) :: mesh
+            type(*), dimension(*), intent(in) :: in
+            type(*), dimension(*), intent(inout) :: out
+            integer(c_size_t), value, intent(in) :: count
+            integer(c_int), value, intent(in) :: dtype
+            type(dtensor_error), intent(inout) :: err
+            integer(c_int) :: rc
+        end function
+        function dtensor_reduce_scatter(mesh, in, out, count, dtype, op, err) &
+            result(rc) bind(C, name="dtensor_reduce_scatter")
+            import :: c_int, c_ptr, c_size_t, dtensor_error
+            type(c_ptr), value, intent(in) :: mesh
+            type(*), dimension(*), intent(in) :: in
+            type(*), dimension(*), intent(inout) :: out
+            integer(c_size_t), value, intent(in) :: count
+            integer(c_int), value, intent(in) :: dtype, op
+            type(dtensor_error), intent(inout) :: err
+            integer(c_int) :: rc
+        end function
+        function dtensor_all_to_all(mesh, in, out, count, dtype, err) &
+            result(rc) bind(C, name="dtensor_all_to_all")
+            import :: c_int, c_ptr, c_size_t, dtensor_error
+            type(c_ptr), value, intent(in) :: mesh
+            type(*), dimension(*), intent(in) :: in
+            type(*), dimension(*), intent(inout) :: out
+            integer(c_size_t), value, intent(in) :: count
+            integer(c_int), value, intent(in) :: dtype
+            type(dtensor_error), intent(inout) :: err
+            integer(c_int) :: rc
+        end function
+        function dtensor_barrier(mesh, err) &
+            result(rc) bind(C, name="dtensor_barrier")
+            import :: c_int, c_ptr, dtensor_error
+            type(c_ptr), value, intent(in) :: mesh
+            type(dtensor_error), intent(inout) :: err
+            integer(c_int) :: rc
+        end function
+    end interface
+
+contains
+
+    ! The text of an error.
+    function dtensor_error_text(err) result(text)
+        type(dtensor_error), intent(in) :: err
+        character(:), allocatable :: text
+        integer :: i
+
+        text = ''
+        do i = 1, size(err%text)
+            if (err%text(i) == c_null_char) exit
+            text = text // err%text(i)
+        end do
+    end function
+
+    ! Join the job; without a path by DTN_CLUSTER, or as the launcher says.
+    function dtensor_init(path, ctx, err) result(rc)
+        character(*), intent(in) :: path
+        type(c_ptr), intent(inout) :: ctx
+        type(dtensor_error), intent(inout) :: err
+        integer(c_int) :: rc
+        interface
+            function c_init(path, ctx, err) result(rc) &
+                bind(C, name="dtensor_init")
+                import :: c_ptr, c_int, dtensor_error
+                type(c_ptr), value, intent(in) :: path
+                type(c_ptr), intent(inout) :: ctx
+                type(dtensor_error), intent(inout) :: err
+                integer(c_int) :: rc
+            end function
+        end interface
+        character(kind=c_char), target :: name(len_trim(path) + 1)
+
+        name = c_text(path)
+        if (len_trim(path) == 0) then
+            rc = c_init(c_null_ptr, ctx, err)
+        else
+            rc = c_init(c_loc(name), ctx, err)
+        end if
+    end function
+
+    function dtensor_mesh_find(ctx, name, mesh, err) result(rc)
+        type(c_ptr), intent(in) :: ctx
+        character(*), intent(in) :: name
+        type(c_ptr), intent(inout) :: mesh
+        type(dtensor_error), intent(inout) :: err
+        integer(c_int) :: rc
+        interface
+            function c_find(ctx, name, mesh, err) result(rc) &
+                bind(C, name="dtensor_mesh_find")
+                import :: c_ptr, c_int, c_char, dtensor_error
+                type(c_ptr), value, intent(in) :: ctx
+                character(kind=c_char), intent(in) :: name(*)
+                type(c_ptr), intent(inout) :: mesh
+                type(dtensor_error), intent(inout) :: err
+                integer(c_int) :: rc
+            end function
+        end interface
+
+        rc = c_find(ctx, c_text(name), mesh, err)
+    end function
+
+    ! A spec; its number of dimensions is the size of `shape`.
+    function dtensor_spec_init(spec, ctx, mesh, placements, dtype, shape, err) &
+        result(rc)
+        type(dtensor_spec), intent(inout) :: spec
+        type(c_ptr), intent(in) :: ctx
+        character(*), intent(in) :: mesh, placements
+        integer(c_int), intent(in) :: dtype
+        integer(c_int64_t), intent(in) :: shape(:)
+        type(dtensor_error), intent(inout) :: err
+        integer(c_int) :: rc
+        interface
+            function c_spec(spec, ctx, mesh, placements, dtype, ndim, shape, &
+                err) result(rc) bind(C, name="dtensor_spec_init")
+                import :: c_ptr, c_int, c_int64_t, c_char, dtensor_error, &
+                    dtensor_spec
+                type(dtensor_spec), intent(inout) :: spec
+                type(c_ptr), value, intent(in) :: ctx
+                character(kind=c_char), intent(in) :: mesh(*), placements(*)
+                integer(c_int), value, intent(in) :: dtype, ndim
+                integer(c_int64_t), intent(in) :: shape(*)
+                type(dtensor_error), intent(inout) :: err
+                integer(c_int) :: rc
+            end function
+        end interface
+
+        rc = c_spec(spec, ctx, c_text(mesh), c_text(placements), dtype, &
+            int(size(shape), c_int), shape, err)
+    end function
+
+    function dtensor_redistribute(t, placements, to, err) result(rc)
+        type(c_ptr), intent(in) :: t
+        character(*), intent(in) :: placements
+        type(c_ptr), intent(inout) :: to
+        type(dtensor_error), intent(inout) :: err
+        integer(c_int) :: rc
+        interface
+            function c_redistribute(t, placements, to, err) result(rc) &
+                bind(C, name="dtensor_redistribute")
+                import :: c_ptr, c_int, c_char, dtensor_error
+                type(c_ptr), value, intent(in) :: t
+                character(kind=c_char), intent(in) :: placements(*)
+                type(c_ptr), intent(inout) :: to
+                type(dtensor_error), intent(inout) :: err
+                integer(c_int) :: rc
+            end function
+        end interface
+
+        rc = c_redistribute(t, c_text(placements), to, err)
+    end function
+
+    function dtensor_save(t, path, err) result(rc)
+        type(c_ptr), intent(in) :: t
+        character(*), intent(in) :: path
+        type(dtensor_error), intent(inout) :: err
+        integer(c_int) :: rc
+        interface
+            function c_save(t, path, err) result(rc) &
+                bind(C, name="dtensor_save")
+                import :: c_ptr, c_int, c_char, dtensor_error
+                type(c_ptr), value, intent(in) :: t
+                character(kind=c_char), intent(in) :: path(*)
+                type(dtensor_error), intent(inout) :: err
+                integer(c_int) :: rc
+            end function
+        end interface
+
+        rc = c_save(t, c_text(path), err)
+    end function
+
+    function dtensor_load(spec, path, t, err) result(rc)
+        type(dtensor_spec), intent(in) :: spec
+        character(*), intent(in) :: path
+        type(c_ptr), intent(inout) :: t
+        type(dtensor_error), intent(inout) :: err
+        integer(c_int) :: rc
+        interface
+            function c_load(spec, path, t, err) result(rc) &
+                bind(C, name="dtensor_load")
+                import :: c_ptr, c_int, c_char, dtensor_error, dtensor_spec
+                type(dtensor_spec), intent(in) :: spec
+                character(kind=c_char), intent(in) :: path(*)
+                type(c_ptr), intent(inout) :: t
+                type(dtensor_error), intent(inout) :: err
+                integer(c_int) :: rc
+            end function
+        end interface
+
+        rc = c_load(spec, c_text(path), t, err)
+    end function
+
+    ! A text of C, that ends with a null character.
+    pure function c_text(text)
+        character(*), intent(in) :: text
+        character(kind=c_char) :: c_text(len_trim(text) + 1)
+        integer :: i
+
+        do i = 1, len_trim(text)
+            c_text(i) = text(i:i)
+        end do
+        c_text(len_trim(text) + 1) = c_null_char
+    end function
+end module

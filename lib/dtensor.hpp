@@ -1,0 +1,461 @@
+/* dtensor.hpp - libdtensor for C++17: owners and exceptions around dtensor.h
+ *
+ * A dt::context, dt::tensor or dt::tape ends what it owns when it goes out of
+ * scope; a failure is thrown as dt::error.  Every member does what the function
+ * of dtensor.h with its name does, whose page says which calls are collective.
+ * get() gives the pointer that the functions of dtensor.h take, for what has no
+ * member here.  The namespace is dt, since `dtensor` is a struct of C.
+ *
+ *   dt::context job;
+ *   dt::spec spec = job.spec("world", "S(0)", DTENSOR_F32, {8, 8});
+ *   dt::tensor rows = dt::arange(spec);
+ *   dt::tensor columns = rows.redistribute("S(1)");
+ *
+ * Destroy tensors before their context: declare the context first.
+ */
+#ifndef DTENSOR_HPP
+#define DTENSOR_HPP
+
+#include <dtensor.h>
+#include <dtensor/call.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace dt {
+
+/* ------------------------------------------------------ specs, meshes --- */
+
+/* How a tensor lies: a dtensor_spec, to be read and changed as one. */
+class spec : public dtensor_spec {
+public:
+    explicit spec(const dtensor_spec &of) : dtensor_spec(of) {}
+    spec(const dtensor_mesh *on, const std::string &placements,
+         dtensor_dtype type, const std::vector<std::int64_t> &sizes)
+    {
+        call([&](auto *err) {
+            return dtensor_spec_on(this, on, placements.c_str(), type,
+                                   static_cast<int>(sizes.size()),
+                                   sizes.data(), err);
+        });
+    }
+};
+
+/* Ranks on a grid, and the collectives on plain arrays among them.  The context
+ * owns the mesh.
+ */
+class mesh {
+public:
+    mesh(const dtensor_mesh *of) : mesh_(of) {}
+    const dtensor_mesh *get() const { return mesh_; }
+    operator const dtensor_mesh *() const { return mesh_; }
+    int size() const { return dtensor_mesh_size(mesh_); }
+    int ndim() const { return dtensor_mesh_ndim(mesh_); }
+
+    /* The slice of these dimensions that has this rank: grid["tp"]. */
+    mesh operator[](const std::string &names) const
+    {
+        return made<const dtensor_mesh>([&](auto **slice, auto *err) {
+            return dtensor_mesh_slice(mesh_, names.c_str(), slice, err);
+        });
+    }
+
+    template <class T>
+    void allreduce(const T *in, T *out, std::size_t count,
+                   dtensor_redop op = DTENSOR_SUM) const
+    {
+        call([&](auto *err) {
+            return dtensor_allreduce(mesh_, in, out, count, dtype_of<T>::value,
+                                     op, err);
+        });
+    }
+
+    template <class T>
+    void reduce(int root, const T *in, T *out, std::size_t count,
+                dtensor_redop op = DTENSOR_SUM) const
+    {
+        call([&](auto *err) {
+            return dtensor_reduce(mesh_, root, in, out, count,
+                                  dtype_of<T>::value, op, err);
+        });
+    }
+
+    template <class T>
+    void broadcast(int root, T *buf, std::size_t count) const
+    {
+        call([&](auto *err) {
+            return dtensor_broadcast(mesh_, root, buf, count,
+                                     dtype_of<T>::value, err);
+        });
+    }
+
+    template <class T>
+    void allgather(const T *in, T *out, std::size_t count) const
+    {
+        call([&](auto *err) {
+            return dtensor_allgather(mesh_, in, out, count, dtype_of<T>::value,
+                                     err);
+        });
+    }
+
+    template <class T>
+    void reduce_scatter(const T *in, T *out, std::size_t count,
+                        dtensor_redop op = DTENSOR_SUM) const
+    {
+        call([&](auto *err) {
+            return dtensor_reduce_scatter(mesh_, in, out, count,
+                                          dtype_of<T>::value, op, err);
+        });
+    }
+
+    template <class T>
+    void all_to_all(const T *in, T *out, std::size_t count) const
+    {
+        call([&](auto *err) {
+            return dtensor_all_to_all(mesh_, in, out, count, dtype_of<T>::value,
+                                      err);
+        });
+    }
+
+    void barrier() const
+    {
+        call([&](auto *err) { return dtensor_barrier(mesh_, err); });
+    }
+
+private:
+    const dtensor_mesh *mesh_;
+};
+
+/* ------------------------------------------------------------ context --- */
+
+/* A job that this process has joined, until the end of the scope. */
+class context {
+public:
+    explicit context(const char *path = nullptr)
+        : ctx_(made<dtensor_ctx>([&](auto **ctx, auto *err) {
+              return dtensor_init(path, ctx, err);
+          })) {}
+
+    /* Without peers, for plans: dtensor_init_plan(). */
+    context(const char *path, int nranks, int per_host)
+        : ctx_(made<dtensor_ctx>([&](auto **ctx, auto *err) {
+              return dtensor_init_plan(path, nranks, per_host, ctx, err);
+          })) {}
+
+    dtensor_ctx *get() const { return ctx_.get(); }
+    operator dtensor_ctx *() const { return ctx_.get(); }
+    int rank() const { return dtensor_rank(get()); }
+    int world_size() const { return dtensor_world_size(get()); }
+    int local_rank() const { return dtensor_local_rank(get()); }
+    std::string host() const { return dtensor_host(get()); }
+    void set_repro(bool on) const { dtensor_set_repro(get(), on); }
+
+    bool should_report(const error &failure) const
+    {
+        return dtensor_should_report(get(), &failure.why()) != 0;
+    }
+
+    dt::mesh mesh(const std::string &name = "world") const
+    {
+        return made<const dtensor_mesh>([&](auto **found, auto *err) {
+            return dtensor_mesh_find(get(), name.c_str(), found, err);
+        });
+    }
+
+    dt::spec spec(const std::string &on, const std::string &placements,
+                  dtensor_dtype type,
+                  const std::vector<std::int64_t> &sizes) const
+    {
+        return dt::spec(mesh(on), placements, type, sizes);
+    }
+
+private:
+    struct finish {
+        void operator()(dtensor_ctx *ctx) const { dtensor_fini(ctx); }
+    };
+    std::unique_ptr<dtensor_ctx, finish> ctx_;
+};
+
+/* ------------------------------------------------------------ tensors --- */
+
+/* A tensor that is spread over a mesh; this rank's part is here. */
+class tensor {
+public:
+    tensor() = default;
+    explicit tensor(::dtensor *owned) : t_(owned) {}
+    ::dtensor *get() const { return t_.get(); }
+    explicit operator bool() const { return t_ != nullptr; }
+    const dtensor_spec &spec() const { return *dtensor_spec_of(get()); }
+
+    /* The elements of this rank, which may be none. */
+    template <class T> view<T> local() const
+    {
+        must_hold(dtype_of<T>::value);
+        return view<T>(static_cast<T *>(dtensor_to_local(get())),
+                       dtensor_local_bytes(get()) / sizeof(T));
+    }
+
+    /* All elements, on every rank. */
+    template <class T> std::vector<T> full_tensor() const
+    {
+        std::vector<T> all;
+        std::size_t count = 1;
+
+        must_hold(dtype_of<T>::value);
+        for (int i = 0; i < spec().ndim; i++)
+            count *= static_cast<std::size_t>(spec().shape[i]);
+        all.resize(count);
+        call([&](auto *err) {
+            return dtensor_full_tensor(get(), all.data(), count * sizeof(T),
+                                       err);
+        });
+        return all;
+    }
+
+    tensor redistribute(const std::string &placements) const
+    {
+        return tensor(made<::dtensor>([&](auto **t, auto *err) {
+            return dtensor_redistribute(get(), placements.c_str(), t, err);
+        }));
+    }
+
+    tensor redistribute_to(const dtensor_spec &to) const
+    {
+        return tensor(made<::dtensor>([&](auto **t, auto *err) {
+            return dtensor_redistribute_to(get(), &to, t, err);
+        }));
+    }
+
+    tensor clone() const
+    {
+        return tensor(made<::dtensor>([&](auto **t, auto *err) {
+            return dtensor_clone(get(), t, err);
+        }));
+    }
+
+    void save(const std::string &path) const
+    {
+        call([&](auto *err) { return dtensor_save(get(), path.c_str(), err); });
+    }
+
+    void print(std::FILE *stream = stdout) const
+    {
+        call([&](auto *err) { return dtensor_print(get(), stream, err); });
+    }
+
+    void draw(std::FILE *stream = stdout) const { dtensor_draw(get(), stream); }
+
+private:
+    void must_hold(dtensor_dtype type) const
+    {
+        dtensor_error why = dtensor_error();
+
+        if (spec().dtype == type)
+            return;
+        why.code = DTENSOR_EINVAL;
+        why.rank = -1;
+        std::snprintf(why.text, sizeof(why.text),
+                      "elements: the tensor is %s, not %s (ask for the C++ "
+                      "type of its dtype)", dtensor_dtype_name(spec().dtype),
+                      dtensor_dtype_name(type));
+        throw error(why);
+    }
+
+    struct destroy {
+        void operator()(::dtensor *t) const { dtensor_destroy(t); }
+    };
+    std::unique_ptr<::dtensor, destroy> t_;
+};
+
+/* By the functions of dtensor.h with these names.  A generator is that of the
+ * context unless another is given.
+ */
+inline tensor empty(const dtensor_spec &of)
+{
+    return tensor(made<::dtensor>([&](auto **t, auto *err) {
+        return dtensor_empty(&of, t, err);
+    }));
+}
+
+inline tensor zeros(const dtensor_spec &of)
+{
+    return tensor(made<::dtensor>([&](auto **t, auto *err) {
+        return dtensor_zeros(&of, t, err);
+    }));
+}
+
+inline tensor ones(const dtensor_spec &of)
+{
+    return tensor(made<::dtensor>([&](auto **t, auto *err) {
+        return dtensor_ones(&of, t, err);
+    }));
+}
+
+inline tensor arange(const dtensor_spec &of)
+{
+    return tensor(made<::dtensor>([&](auto **t, auto *err) {
+        return dtensor_arange(&of, t, err);
+    }));
+}
+
+inline tensor full(const dtensor_spec &of, double value)
+{
+    return tensor(made<::dtensor>([&](auto **t, auto *err) {
+        return dtensor_full(&of, value, t, err);
+    }));
+}
+
+inline tensor rand(const dtensor_spec &of, dtensor_generator *gen = nullptr)
+{
+    return tensor(made<::dtensor>([&](auto **t, auto *err) {
+        return dtensor_rand(&of, gen, t, err);
+    }));
+}
+
+inline tensor randn(const dtensor_spec &of, dtensor_generator *gen = nullptr)
+{
+    return tensor(made<::dtensor>([&](auto **t, auto *err) {
+        return dtensor_randn(&of, gen, t, err);
+    }));
+}
+
+inline tensor load(const dtensor_spec &of, const std::string &path)
+{
+    return tensor(made<::dtensor>([&](auto **t, auto *err) {
+        return dtensor_load(&of, path.c_str(), t, err);
+    }));
+}
+
+/* All elements on position `root` of the mesh, or with -1 on every rank. */
+template <class T>
+tensor distribute(const dtensor_spec &of, const T *all, int root = 0)
+{
+    return tensor(made<::dtensor>([&](auto **t, auto *err) {
+        return dtensor_distribute(&of, all, root, t, err);
+    }));
+}
+
+template <class T>
+tensor from_local(const dtensor_spec &of, const T *mine, std::size_t count)
+{
+    return tensor(made<::dtensor>([&](auto **t, auto *err) {
+        return dtensor_from_local(&of, mine, count * sizeof(T), t, err);
+    }));
+}
+
+inline bool equal(const tensor &a, const tensor &b)
+{
+    int same = 0;
+
+    call([&](auto *err) {
+        return dtensor_equal(a.get(), b.get(), &same, err);
+    });
+    return same != 0;
+}
+
+/* ---------------------------------------------------------- operators --- */
+
+/* The operator of that name, with one output: op("softmax", {&x}, args). */
+inline tensor op(const char *name, std::initializer_list<const tensor *> in,
+                 const dtensor_op_args &args = dtensor_op_args())
+{
+    std::vector<const ::dtensor *> list;
+
+    for (const tensor *t : in)
+        list.push_back(t->get());
+    return tensor(made<::dtensor>([&](auto **t, auto *err) {
+        return dtensor_op(name, static_cast<int>(list.size()), list.data(),
+                          &args, 1, t, err);
+    }));
+}
+
+/* The same with arguments as text: op("sum", {&x}, "dim=0,keep=1"). */
+inline tensor op(const char *name, std::initializer_list<const tensor *> in,
+                 const std::string &text)
+{
+    dtensor_op_args args = dtensor_op_args();
+
+    call([&](auto *err) {
+        return dtensor_op_args_parse(text.c_str(), &args, err);
+    });
+    return op(name, in, args);
+}
+
+inline tensor matmul(const tensor &a, const tensor &b)
+{
+    return op("matmul", {&a, &b});
+}
+
+inline tensor operator+(const tensor &a, const tensor &b)
+{
+    return op("add", {&a, &b});
+}
+
+inline tensor operator-(const tensor &a, const tensor &b)
+{
+    return op("sub", {&a, &b});
+}
+
+inline tensor operator*(const tensor &a, const tensor &b)
+{
+    return op("mul", {&a, &b});
+}
+
+/* ---------------------------------------------------------- gradients --- */
+
+/* Notes the operators between begin() and end(), and differentiates them. */
+class tape {
+public:
+    explicit tape(const context &job)
+        : tape_(made<dtensor_tape>([&](auto **of, auto *err) {
+              return dtensor_tape_create(job, of, err);
+          })) {}
+
+    dtensor_tape *get() const { return tape_.get(); }
+
+    void watch(const tensor &t) const
+    {
+        call([&](auto *err) {
+            return dtensor_tape_watch(get(), t.get(), err);
+        });
+    }
+
+    void begin() const
+    {
+        call([&](auto *err) { return dtensor_tape_begin(get(), err); });
+    }
+
+    void end() const
+    {
+        call([&](auto *err) { return dtensor_tape_end(get(), err); });
+    }
+
+    void backward(const tensor &loss) const
+    {
+        call([&](auto *err) {
+            return dtensor_tape_backward(get(), loss.get(), nullptr, err);
+        });
+    }
+
+    /* The tape's own, until clear(); NULL: the loss does not depend on t. */
+    const ::dtensor *grad(const tensor &t) const
+    {
+        return dtensor_tape_grad(get(), t.get());
+    }
+
+    void clear() const { dtensor_tape_clear(get()); }
+
+private:
+    struct destroy {
+        void operator()(dtensor_tape *of) const { dtensor_tape_destroy(of); }
+    };
+    std::unique_ptr<dtensor_tape, destroy> tape_;
+};
+
+} // namespace dt
+#endif

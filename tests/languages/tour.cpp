@@ -1,0 +1,103 @@
+/* tour.cpp - what dtensor.hpp has, each member once
+ *
+ * Prints the same on any number of ranks, from rank 0.
+ */
+#include <dtensor.hpp>
+
+#include <cstdio>
+#include <string>
+
+static void tensors(const dt::context &job)
+{
+    dt::spec spec = job.spec("world", "S(0)", DTENSOR_F32, { 8, 8 });
+    dt::tensor rows = dt::arange(spec);
+    dt::tensor columns = rows.redistribute("S(1)");
+    std::vector<float> all = columns.full_tensor<float>();
+    float sum = 0, total;
+
+    for (float mine : columns.local<float>())
+        sum += mine;
+    job.mesh().allreduce(&sum, &total, 1);
+    bool equal = dt::equal(rows, columns);
+    if (job.rank() == 0)
+        std::printf("sum %g, last %g, equal %d\n", total, all[63], equal);
+    dt::tensor moved(std::move(rows));
+    dt::tensor back = columns.redistribute_to(moved.spec()).clone();
+    if (job.rank() == 0)
+        std::printf("moved %d, left %d\n", bool(moved), bool(rows));
+    back.save("tour.npy");
+    columns = dt::load(columns.spec(), "tour.npy");
+    bool same = dt::equal(back, columns);
+    if (job.rank() == 0)
+        std::printf("loaded %d\n", same);
+}
+
+static void operators(const dt::context &job)
+{
+    dt::spec spec = job.spec("world", "S(0)", DTENSOR_F64, { 4, 4 });
+    dt::tensor x = dt::full(spec, 0.5), one = dt::ones(spec);
+    dt::tape tape(job);
+
+    tape.watch(x);
+    tape.begin();
+    dt::tensor y = dt::matmul(x * x + one, one - x);
+    dt::tensor loss = dt::op("sum", { &y }, "");
+    tape.end();
+    tape.backward(loss);
+    double value = loss.full_tensor<double>()[0];
+    dt::tensor means = dt::op("mean", { &y }, "dim=0,keep=1");
+    if (job.rank() == 0)
+        std::printf("loss %g, dims %d, gradient %d\n", value,
+                    means.spec().ndim, tape.grad(x) != nullptr);
+    tape.clear();
+}
+
+static void collectives(const dt::context &job)
+{
+    dt::mesh world = job.mesh();
+    std::size_t n = static_cast<std::size_t>(world.size());
+    std::vector<int> ranks(n), twice(n), mine(1, job.rank());
+    int last = job.rank(), most = -1, share = 0;
+
+    world.allgather(mine.data(), ranks.data(), 1);
+    world.all_to_all(ranks.data(), twice.data(), 1);
+    world.reduce_scatter(ranks.data(), &share, 1, DTENSOR_MAX);
+    world.reduce(0, &last, &most, 1, DTENSOR_MAX);
+    world.broadcast(world.size() - 1, &last, 1);
+    world["world"].barrier();
+    bool right = share == job.rank() && last == world.size() - 1 &&
+                 (job.rank() != 0 || most == world.size() - 1);
+    for (std::size_t i = 0; i < n; i++)
+        right = right && ranks[i] == static_cast<int>(i) &&
+                twice[i] == job.rank();
+    int wrong = !right, all = 0;
+    world.allreduce(&wrong, &all, 1);
+    if (job.rank() == 0)
+        std::printf("collectives wrong on %d\n", all);
+}
+
+/* said WORDS: rank 0 prints the error of what fails. */
+template <class F> static void said(const dt::context &job, F fails)
+{
+    try {
+        fails();
+        std::printf("no error\n");
+    } catch (const dt::error &failure) {
+        if (job.should_report(failure))
+            std::printf("%d: %s\n", failure.code(), failure.what());
+    }
+}
+
+int main()
+{
+    dt::context job;
+    dt::tensor numbers = dt::rand(job.spec("world", "R", DTENSOR_F32, { 4 }));
+
+    tensors(job);
+    operators(job);
+    collectives(job);
+    said(job, [&] { numbers.redistribute("S(4)"); });
+    said(job, [&] { numbers.local<double>(); });
+    said(job, [&] { job.mesh("nowhere"); });
+    return 0;
+}

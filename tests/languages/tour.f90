@@ -1,0 +1,151 @@
+! tour.f90 - what dtensor.f90 has, each function once
+!
+! Prints the same on any number of ranks, from rank 0.
+program tour
+    use dtensor
+    implicit none
+    type(c_ptr) :: ctx = c_null_ptr
+    type(dtensor_error) :: err
+
+    call must(dtensor_init('', ctx, err))
+    call layout()
+    call tensors()
+    call operators()
+    call collectives()
+    call errors()
+    call dtensor_fini(ctx)
+
+contains
+
+    subroutine must(rc)
+        integer(c_int), intent(in) :: rc
+
+        if (rc == 0) return
+        print '(a)', dtensor_error_text(err)
+        error stop 1
+    end subroutine
+
+    ! The types have the sizes that those of C have; languages.sh compares them.
+    subroutine layout()
+        type(dtensor_spec) :: spec
+
+        if (dtensor_rank(ctx) == 0) print '(a, 3(1x, i0))', 'sizes', &
+            c_sizeof(err), c_sizeof(spec%placement(1)), c_sizeof(spec)
+    end subroutine
+
+    subroutine tensors()
+        type(dtensor_spec) :: spec, columns_spec
+        type(c_ptr) :: rows = c_null_ptr, columns = c_null_ptr
+        type(c_ptr) :: again = c_null_ptr
+        real(c_float), pointer :: mine(:)
+        real(c_float) :: all(8, 8), total(1)
+        type(c_ptr) :: world = c_null_ptr
+        integer(c_int) :: same
+
+        call must(dtensor_spec_init(spec, ctx, 'world', 'S(0)', DTENSOR_F32, &
+            [8_c_int64_t, 8_c_int64_t], err))
+        call must(dtensor_spec_init(columns_spec, ctx, 'world', 'S(1)', &
+            DTENSOR_F32, [8_c_int64_t, 8_c_int64_t], err))
+        call must(dtensor_arange(spec, rows, err))
+        call must(dtensor_redistribute(rows, 'S(1)', columns, err))
+        call c_f_pointer(dtensor_to_local(columns), mine, &
+            [dtensor_local_bytes(columns) / 4])
+        call must(dtensor_mesh_find(ctx, 'world', world, err))
+        call must(dtensor_allreduce(world, [sum(mine)], total, 1_c_size_t, &
+            DTENSOR_F32, DTENSOR_SUM, err))
+        call must(dtensor_full_tensor(columns, all, c_sizeof(all), err))
+        call must(dtensor_equal(rows, columns, same, err))
+        if (dtensor_rank(ctx) == 0) print '(a, 3(1x, i0))', 'sum', &
+            nint(total(1)), nint(all(3, 2)), same
+        call must(dtensor_save(rows, 'tour.npy', err))
+        call must(dtensor_load(columns_spec, 'tour.npy', again, err))
+        call must(dtensor_equal(again, columns, same, err))
+        if (dtensor_rank(ctx) == 0) print '(a, 1x, i0)', 'loaded', same
+        call dtensor_destroy(again)
+        call dtensor_destroy(columns)
+        call dtensor_destroy(rows)
+    end subroutine
+
+    ! With x of 0.5 an element of the product is 4 * (x * x + 1) * x.
+    subroutine operators()
+        type(dtensor_spec) :: spec
+        type(c_ptr) :: t(9)
+        real(c_double) :: whole(4, 4), shares(4, 4)
+        integer :: i
+
+        t = c_null_ptr
+        call must(dtensor_spec_init(spec, ctx, 'world', 'S(0)', DTENSOR_F64, &
+            [4_c_int64_t, 4_c_int64_t], err))
+        call must(dtensor_full(spec, 0.5_c_double, t(1), err))
+        call must(dtensor_ones(spec, t(2), err))
+        call must(dtensor_mul(t(1), t(1), t(3), err))
+        call must(dtensor_add(t(3), t(2), t(4), err))
+        call must(dtensor_scale(t(2), 0.5_c_double, t(5), err))
+        call must(dtensor_matmul(t(4), t(5), t(6), err))
+        call must(dtensor_softmax(t(6), 1_c_int, t(7), err))
+        call must(dtensor_full_tensor(t(6), whole, c_sizeof(whole), err))
+        call must(dtensor_full_tensor(t(7), shares, c_sizeof(shares), err))
+        if (dtensor_rank(ctx) == 0) print '(a, 2(1x, f5.2))', 'product', &
+            whole(1, 1), shares(4, 4)
+        call must(dtensor_rand(spec, c_null_ptr, t(8), err))
+        call must(dtensor_randn(spec, c_null_ptr, t(9), err))
+        call must(dtensor_full_tensor(t(8), whole, c_sizeof(whole), err))
+        if (dtensor_rank(ctx) == 0) print '(a, 1x, l1)', 'random', &
+            all(whole >= 0 .and. whole < 1) .and. minval(whole) < maxval(whole)
+        do i = 1, size(t)
+            call dtensor_destroy(t(i))
+        end do
+        call must(dtensor_zeros(spec, t(1), err))
+        call must(dtensor_empty(spec, t(2), err))
+        whole = 7
+        call must(dtensor_distribute(spec, whole, 0_c_int, t(3), err))
+        call must(dtensor_from_local(spec, whole, &
+            dtensor_local_bytes(t(3)), t(4), err))
+        call must(dtensor_full_tensor(t(4), shares, c_sizeof(shares), err))
+        if (dtensor_rank(ctx) == 0) print '(a, 1x, l1)', 'given', &
+            minval(shares) > 6.9 .and. maxval(shares) < 7.1
+        do i = 1, 4
+            call dtensor_destroy(t(i))
+        end do
+    end subroutine
+
+    subroutine collectives()
+        type(c_ptr) :: world = c_null_ptr
+        integer(c_int) :: me, n, most(1), last(1), share(1), wrong(1), total(1)
+        integer(c_int), allocatable :: ranks(:), mine(:)
+
+        call must(dtensor_mesh_find(ctx, 'world', world, err))
+        me = dtensor_rank(ctx)
+        n = dtensor_mesh_size(world)
+        allocate (ranks(0:n - 1), mine(0:n - 1))
+        most = me
+        last = me
+        call must(dtensor_allgather(world, [me], ranks, 1_c_size_t, &
+            DTENSOR_I32, err))
+        call must(dtensor_all_to_all(world, ranks, mine, 1_c_size_t, &
+            DTENSOR_I32, err))
+        call must(dtensor_reduce_scatter(world, ranks, share, 1_c_size_t, &
+            DTENSOR_I32, DTENSOR_MAX, err))
+        call must(dtensor_reduce(world, 0_c_int, [me], most, 1_c_size_t, &
+            DTENSOR_I32, DTENSOR_MAX, err))
+        call must(dtensor_broadcast(world, n - 1, last, 1_c_size_t, &
+            DTENSOR_I32, err))
+        call must(dtensor_barrier(world, err))
+        wrong = merge(0, 1, all(mine == me) .and. ranks(me) == me .and. &
+            share(1) == me .and. last(1) == n - 1 .and. &
+            (me /= 0 .or. most(1) == n - 1))
+        call must(dtensor_allreduce(world, wrong, total, 1_c_size_t, &
+            DTENSOR_I32, DTENSOR_SUM, err))
+        if (me == 0) print '(a, 1x, i0, 1x, l1)', 'collectives wrong on', &
+            total, n == dtensor_world_size(ctx) .and. &
+            dtensor_mesh_ndim(world) == 1 .and. dtensor_local_rank(ctx) == me
+    end subroutine
+
+    subroutine errors()
+        type(c_ptr) :: world = c_null_ptr
+
+        if (dtensor_mesh_find(ctx, 'nowhere', world, err) == 0) return
+        if (dtensor_should_report(ctx, err) /= 0) print '(i0, 2a)', err%code, &
+            ': ', dtensor_error_text(err)
+    end subroutine
+end program
