@@ -71,6 +71,29 @@ int dtensor_tape_watch(struct dtensor_tape *tape, const struct dtensor *t,
 int dtensor_tape_begin(struct dtensor_tape *tape, struct dtensor_error *err);
 int dtensor_tape_end(struct dtensor_tape *tape, struct dtensor_error *err);
 
+/* How the tape holds what a backward needs of an input that an operator has
+ * redistributed.
+ */
+enum dtensor_keep {
+    DTENSOR_KEEP_PASSED,       /* as it was passed: no copy; the backward     */
+                               /* redistributes it again                      */
+    DTENSOR_KEEP_USED          /* as the operator read it: a copy, which the  */
+                               /* backward need not redistribute              */
+};
+
+/* Choose that for the calls that are noted from now on; at first it is
+ * DTENSOR_KEEP_PASSED.  With DTENSOR_KEEP_USED an input that no rank has sent
+ * anything for is still held as it was passed, as are redistributes that the
+ * program calls.  Such a copy is the tape's, so that the input may be changed
+ * in place.
+ *
+ * Collective: no - but all ranks must choose the same.   Blocks: no.
+ * Errors: EINVAL  tape is NULL, or there is no such choice
+ * Semantics: its own; FSDP's reshard_after_forward is such a choice.
+ */
+int dtensor_tape_keep(struct dtensor_tape *tape, enum dtensor_keep keep,
+                      struct dtensor_error *err);
+
 /* A call that the program made itself: from the parts of the inputs, or from
  * whole arrays, to the parts of the outputs.
  */

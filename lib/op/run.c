@@ -236,7 +236,8 @@ static int run_all(const struct running *run, struct dtensor *const out[],
         return rc;
     return dtn_called(&(struct dtn_called){
         .op = run->d->op, .args = run->args, .nin = run->d->call.nin,
-        .nout = run->nout, .in = run->in, .out = out }, err);
+        .nout = run->nout, .in = run->in, .out = out, .decision = run->d },
+        err);
 }
 
 /* ---------------------------------------------------------- new outputs --- */

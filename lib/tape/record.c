@@ -2,7 +2,8 @@
  *
  * A call is noted if one of its inputs has a value, that is, depends on a leaf.
  * Its float outputs get values then.  What the gradients of those inputs need
- * is held, nothing else: of mul with a constant factor the constant.
+ * is held, nothing else: of mul with a constant factor the constant.  An input
+ * that was gathered is held as it was passed, or what was gathered is copied.
  */
 #include "tape/express.h"
 #include "tape/room.h"
@@ -10,8 +11,12 @@
 #include "tape/tape.h"
 #include "base/dtype.h"
 #include "base/error.h"
+#include "job/buffer.h"
 #include "job/ctx.h"
 #include "job/watcher.h"
+#include "layout/spec.h"
+#include "op/bound.h"
+#include "op/cache.h"
 #include "tensor/tensor.h"
 #include "dtensor.h"
 
@@ -93,24 +98,66 @@ static unsigned note_needs(const struct dtn_note *note)
     return bits;
 }
 
+/* Was input i redistributed, by a rank that sent something? */
+static bool sent(const struct dtn_called *called, int i)
+{
+    return called->decision && called->decision->bound->input[i].sends;
+}
+
+/* A copy of input i as the operator has read it.   Errors: ENOMEM; of copies */
+static int copy_used(const struct dtn_called *called, int i,
+                     struct dtensor **tp, struct dtensor_error *err)
+{
+    const struct dtn_decision *d = called->decision;
+    struct dtensor *copy = NULL;
+    int rc = dtn_tensor_create_all(&d->inferred.want[i], &copy, err);
+
+    if (rc != 0)
+        return rc;
+    if (copy->bytes > 0)
+        rc = dtn_buffer_copy(copy->spec.mesh->ctx, copy->local,
+                             d->bound->in[i].data, copy->bytes, err);
+    return dtn_tensor_return(copy, rc, tp);
+}
+
+/* Hold what the backward needs, before outputs have their new content.
+ *   Errors: ENOMEM; of copies
+ */
+static int note_keep(const struct dtensor_tape *tape, struct dtn_note *note,
+                     const struct dtn_called *called,
+                     struct dtensor_error *err)
+{
+    const unsigned needs = note_needs(note);
+    int rc = 0;
+
+    for (int i = 0; i < note->nin + note->nout && i < 32 && rc == 0; i++) {
+        struct dtn_noted *at = &note->operand[i];
+
+        if (!(needs >> i & 1))
+            continue;
+        if (i >= note->nin)
+            at->kept = dtn_tensor_hold(called->out[i - note->nin]);
+        else if (tape->keep == DTENSOR_KEEP_PASSED || !sent(called, i))
+            at->kept = dtn_tensor_hold(called->in[i]);
+        else
+            rc = copy_used(called, i, &at->kept, err);
+        if (rc == 0)
+            at->content = at->kept->content;
+    }
+    return rc;
+}
+
 /* Outputs have their new content from here on, inputs that they are too. */
 static void note_fill(struct dtensor_tape *tape, struct dtn_note *note,
                       const struct dtn_called *called)
 {
-    const unsigned needs = note_needs(note);
+    for (int k = 0; k < note->nout; k++) {
+        struct dtn_noted *at = &note->operand[note->nin + k];
 
-    for (int i = 0; i < note->nin + note->nout; i++) {
-        struct dtn_noted *at = &note->operand[i];
-        const int k = i - note->nin;
-
-        if (k >= 0 && smooth(called->out[k]))
+        if (smooth(called->out[k]))
             dtn_values_add(&tape->values, called->out[k]->content, &at->value,
                            NULL);                /* room is there             */
-        if (k >= 0)
-            at->content = called->out[k]->content;
-        if (i < 32 && needs >> i & 1)
-            at->kept = dtn_tensor_hold(k < 0 ? called->in[i]
-                                             : called->out[k]);
+        at->content = called->out[k]->content;
     }
 }
 
@@ -155,7 +202,14 @@ int dtn_tape_record_own(struct dtensor_tape *tape,
     struct dtn_note *note = NULL;
     int rc = note_begin(tape, called, own, &note, err);
 
+    if (note)
+        rc = note_keep(tape, note, called, err);
     renew(called);
+    if (note && rc != 0) {
+        dtn_note_release(note);
+        dtn_note_free(note);
+        return rc;
+    }
     if (note) {
         note_fill(tape, note, called);
         tape->notes[tape->nnotes++] = note;
@@ -188,7 +242,15 @@ static void operand_print(const struct dtn_noted *at, FILE *stream)
     dtensor_spec_format(&at->spec, text, sizeof text);
     if (at->value >= 0)
         fprintf(stream, " #%d", at->value);
-    fprintf(stream, " %s%s", text, at->kept ? " (kept)" : "");
+    fprintf(stream, " %s", text);
+    if (!at->kept)
+        return;
+    dtensor_placements_format(at->spec.mesh, at->kept->spec.placement, text,
+                              sizeof text);
+    if (dtn_spec_equal(&at->kept->spec, &at->spec))
+        fprintf(stream, " (kept)");
+    else
+        fprintf(stream, " (kept as %s)", text);
 }
 
 /* "gradient of #0 came as P(sum), is R" */

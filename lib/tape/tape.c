@@ -77,6 +77,18 @@ int dtensor_tape_begin(struct dtensor_tape *tape, struct dtensor_error *err)
     return rc;
 }
 
+int dtensor_tape_keep(struct dtensor_tape *tape, enum dtensor_keep keep,
+                      struct dtensor_error *err)
+{
+    if (!tape)
+        return dtn_fail(err, DTENSOR_EINVAL, "tape_keep: tape is NULL");
+    if (keep != DTENSOR_KEEP_PASSED && keep != DTENSOR_KEEP_USED)
+        return dtn_fail(err, DTENSOR_EINVAL, "tape_keep: %d is no choice (give "
+                        "DTENSOR_KEEP_PASSED or DTENSOR_KEEP_USED)", keep);
+    tape->keep = keep;
+    return 0;
+}
+
 int dtensor_tape_end(struct dtensor_tape *tape, struct dtensor_error *err)
 {
     if (tape->ctx->recorder != &tape->recorder)

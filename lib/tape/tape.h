@@ -62,6 +62,7 @@ struct dtensor_tape {
     struct dtn_recorder recorder; /* first, so that it leads to the tape      */
     struct dtensor_ctx *ctx;      /* held                                     */
     bool done;                    /* there was a backward                     */
+    enum dtensor_keep keep;       /* of calls that are noted                  */
     struct dtn_values values;     /* all that depends on a leaf               */
     struct dtn_note **notes;      /* [nnotes] in order                        */
     int nnotes, notes_room;       /* in use; allocated                        */

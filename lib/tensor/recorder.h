@@ -7,6 +7,8 @@
 #include "tensor/tensor.h"
 #include "dtensor.h"
 
+struct dtn_decision;
+
 /* A call that has computed its outputs. */
 struct dtn_called {
     const char *op;               /* an operator's name, or "redistribute"    */
@@ -15,6 +17,9 @@ struct dtn_called {
     int nout;                     /* entries of out                           */
     const struct dtensor *const *in; /* what was read; content as then        */
     struct dtensor *const *out;   /* what was written                         */
+    const struct dtn_decision *decision; /* of an operator: which inputs it   */
+                                  /* has moved, and where they lie now; else  */
+                                  /* NULL                                     */
 };
 
 /* ctx->recorder, while a tape is in force. */

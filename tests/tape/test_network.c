@@ -196,8 +196,11 @@ static void train(int rank, int n, void *arg)
 
         dtensor_set_repro(job->ctx, repro);
         network_make(job, l, wide ? DTENSOR_F64 : DTENSOR_F32, &net);
-        for (int s = 0; s < STEPS; s++)
+        for (int s = 0; s < STEPS; s++) {        /* both, with one result     */
+            good(dtensor_tape_keep(net.tape, s % 2 ? DTENSOR_KEEP_USED
+                                   : DTENSOR_KEEP_PASSED, &job->err));
             mine.loss[wide][repro][s] = step(job, &net);
+        }
         elements_of(job, net.param[W2], mine.w2[wide][repro]);
         network_destroy(&net);
     }
