@@ -6,6 +6,8 @@
  * Findings go to stderr in the form compilers use, and the exit status is 2;
  * nothing is started and no other machine is contacted.
  */
+#include "tools/draw/cluster.h"
+#include "tools/draw/write.h"
 #include "dtensor.h"
 
 #include <errno.h>
@@ -40,6 +42,8 @@ static const struct row {
     { "fabric", 'f', NULL,
       "under dtensor-run or srun: what every rank sees of\n"
       "the RDMA fabric, and what is wrong" },
+    { "draw", 'D', NULL, "draw hosts, ranks, devices and links" },
+    { "svg", 'g', NULL, "the same as SVG" },
     { "template", 't', NULL, "print a commented file to start from, and exit" },
     { "help", 'h', NULL, "print this, and exit" },
     { "version", 'V', NULL, "print version, build and licence, and exit" }
@@ -62,6 +66,7 @@ struct request {
     int rank;                      /* -1: all                                 */
     bool several;                  /* files: say which is which               */
     bool fabric;
+    bool draw, svg;                /* a picture instead of a view             */
 };
 
 /* Lines after the first stand below it. */
@@ -207,6 +212,30 @@ static int show_file(const char *path, const struct dtensor_cluster *cluster,
     return EXIT_BAD;
 }
 
+static int draw_file(const char *path, const struct dtensor_cluster *cluster,
+                     const struct request *request)
+{
+    const struct draw_room room = draw_room_of(request->svg, "", stdout);
+    struct dtensor_cluster_info info;
+    struct picture pic;
+    int rc;
+
+    dtensor_cluster_info(cluster, &info);
+    if (info.nranks == 0) {
+        fprintf(stderr, "%s: nothing to draw: its ranks are those of a Slurm "
+                "step (run it under srun)\n", path);
+        return EXIT_BAD;
+    }
+    picture_init(&pic);
+    draw_cluster(&pic, cluster, room);
+    rc = draw_write(&pic, request->svg, path, "", stdout);
+    picture_fini(&pic);
+    if (rc == 0)
+        return EXIT_GOOD;
+    fprintf(stderr, "%s: out of memory\n", program);
+    return EXIT_BAD;
+}
+
 static int check_file(const char *path, const struct request *request)
 {
     struct dtensor_cluster *cluster;
@@ -218,7 +247,8 @@ static int check_file(const char *path, const struct request *request)
         fprintf(stderr, "%s\n", err.text);
     if (rc < 0)
         return EXIT_BAD;
-    status = show_file(path, cluster, request);
+    status = request->draw || request->svg ? draw_file(path, cluster, request)
+                                           : show_file(path, cluster, request);
     dtensor_cluster_destroy(cluster);
     return status;
 }
@@ -238,6 +268,8 @@ static int check_files(char *const paths[], int n, struct request *request)
 
     if (n == 0)
         return usage_error("no file to check", "");
+    if (request->svg && n > 1)
+        return usage_error("--svg draws one file, not also ", paths[1]);
     request->several = n > 1;
     for (int i = 0; i < n; i++)
         if (check_file(paths[i], request) != EXIT_GOOD)
@@ -315,6 +347,12 @@ int main(int argc, char **argv)
             break;
         case 'f':
             request.fabric = true;
+            break;
+        case 'D':
+            request.draw = true;
+            break;
+        case 'g':
+            request.svg = true;
             break;
         case 't':
             fputs(template, stdout);

@@ -30,6 +30,8 @@ static int show(const struct plan_job *job, const struct plan_options *opt)
         return plan_op(job, opt, stdout);
     if (opt->module)
         return plan_module(job, opt, stdout);
+    if (opt->svg || opt->draw)
+        return plan_picture(job, opt, stdout);
     if (opt->collective && opt->json)
         return plan_ways_json(job, stdout);
     if (opt->collective) {
@@ -38,8 +40,6 @@ static int show(const struct plan_job *job, const struct plan_options *opt)
     }
     if (opt->json)
         return plan_json(job, opt->layout, stdout);
-    if (opt->svg)
-        return plan_svg(job, stdout);
     if (job->plan)
         plan_text(job, stdout);
     if (opt->layout) {

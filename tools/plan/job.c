@@ -106,6 +106,7 @@ static int job_mesh(const struct plan_options *opt, struct plan_job *job)
                           per_host[0] < 1 || per_host[0] > 1 << 20))
         return plan_usage("--per-host \"%s\": expected a number of ranks",
                           opt->per_host);
+    job->per_host = (int)per_host[0];
     rc = dtensor_init_plan(opt->cluster, (int)ranks, (int)per_host[0],
                            &job->ctx, &err);
     if (rc == 0 && opt->mesh)
@@ -202,7 +203,7 @@ int plan_job_open(const struct plan_options *opt, struct plan_job *job)
         return status;
     if (opt->collective)
         return status == PLAN_GOOD ? job_ways(opt, job) : status;
-    if (status == PLAN_GOOD)
+    if (status == PLAN_GOOD && opt->from)
         status = job_spec(opt, opt->from, job, &job->from);
     if (status == PLAN_GOOD && opt->to)
         status = job_spec(opt, opt->to, job, &job->to);

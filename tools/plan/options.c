@@ -46,7 +46,11 @@ static const struct plan_row plan_rows[] = {
     { "layout", 'l', NULL, AT(layout),
       "what every rank holds, before and after" },
     { "json", 'j', NULL, AT(json), "for programs" },
-    { "svg", 'g', NULL, AT(svg), "pictures before and after" },
+    { "draw", 'D', NULL, AT(draw),
+      "a picture: mesh, tensor, redistribute, schedule" },
+    { "svg", 'g', NULL, AT(svg), "the same as SVG" },
+    { "algorithm", 'A', "NAME", AT(algorithm),
+      "of a collective: draw this one, not the one taken" },
     { "help", 'h', NULL, AT(help), "print this, and exit" },
     { "version", 'V', NULL, AT(version),
       "print version, build and licence, and exit" },
@@ -133,9 +137,10 @@ static int options_check_collective(const struct plan_options *opt)
                                          NULL, advice, sizeof advice));
     if (!opt->size && strcmp(opt->collective, "barrier") != 0)
         return plan_usage("--size is missing");
-    if (opt->from || opt->to || opt->shape || opt->layout || opt->svg)
-        return plan_usage("%s has no placements, shape or pictures",
-                          opt->collective);
+    if (opt->from || opt->to || opt->shape || opt->layout)
+        return plan_usage("%s has no placements or shape", opt->collective);
+    if (opt->algorithm && !opt->draw && !opt->svg)
+        return plan_usage("--algorithm says what --draw and --svg show");
     if (opt->cluster && opt->per_host)
         return plan_usage("--per-host is what --cluster says");
     if (opt->json && !plan_has_json())
@@ -152,8 +157,8 @@ static int options_check_module(const struct plan_options *opt)
         return plan_usage("--cluster is missing");
     if (!opt->shape)
         return plan_usage("--shape is missing");
-    if (opt->to || opt->size || opt->layout || opt->svg || opt->max_scratch ||
-        opt->args || opt->per_host)
+    if (opt->to || opt->size || opt->layout || opt->svg || opt->draw ||
+        opt->max_scratch || opt->args || opt->per_host)
         return plan_usage("module has --cluster, --shape, --from, --dtype, "
                           "--mesh and --json");
     if (opt->json && !plan_has_json())
@@ -169,13 +174,36 @@ static int options_check_op(const struct plan_options *opt)
     if (!opt->shape)
         return plan_usage("--shape is missing");
     if (opt->from || opt->to || opt->size || opt->layout || opt->svg ||
-        opt->max_scratch)
+        opt->draw || opt->max_scratch)
         return plan_usage("op has --mesh, --shape, --dtype, --args and --json, "
                           "and the options of hosts");
     if (opt->json && !plan_has_json())
         return plan_usage("--json: this build is without libjansson");
     if (opt->cluster && opt->per_host)
         return plan_usage("--per-host is what --cluster says");
+    return PLAN_GOOD;
+}
+
+/* A redistribute, a tensor, or a mesh that is only drawn. */
+static int options_check_tensor(const struct plan_options *opt)
+{
+    const bool picture = opt->svg || opt->draw;
+
+    if (opt->size || opt->algorithm)
+        return plan_usage("--%s goes with a collective, such as allreduce",
+                          opt->size ? "size" : "algorithm");
+    if (!picture || opt->from || opt->to || opt->shape) {
+        if (!opt->shape)
+            return plan_usage("--shape is missing");
+        if (!opt->from)
+            return plan_usage("--from is missing");
+    }
+    if (!opt->to && !opt->layout && !picture)
+        return plan_usage("--to is missing");
+    if (opt->cluster && opt->per_host)
+        return plan_usage("--per-host is what --cluster says");
+    if (opt->json && !plan_has_json())
+        return plan_usage("--json: this build is without libjansson");
     return PLAN_GOOD;
 }
 
@@ -188,27 +216,18 @@ static int options_check(const struct plan_options *opt)
         return options_check_module(opt);
     if (!opt->mesh)
         return plan_usage("--mesh is missing");
+    if (opt->json && (opt->svg || opt->draw))
+        return plan_usage("--json and --%s do not go together",
+                          opt->svg ? "svg" : "draw");
+    if (opt->svg && opt->draw)
+        return plan_usage("--svg and --draw do not go together");
     if (opt->op)
         return options_check_op(opt);
     if (opt->args)
         return plan_usage("--args goes with op, the arguments of an operator");
     if (opt->collective)
         return options_check_collective(opt);
-    if (opt->size)
-        return plan_usage("--size goes with a collective, such as allreduce");
-    if (!opt->shape)
-        return plan_usage("--shape is missing");
-    if (!opt->from)
-        return plan_usage("--from is missing");
-    if (!opt->to && !opt->layout && !opt->svg)
-        return plan_usage("--to is missing");
-    if (opt->json && opt->svg)
-        return plan_usage("--json and --svg do not go together");
-    if (opt->cluster && opt->per_host)
-        return plan_usage("--per-host is what --cluster says");
-    if (opt->json && !plan_has_json())
-        return plan_usage("--json: this build is without libjansson");
-    return PLAN_GOOD;
+    return options_check_tensor(opt);
 }
 
 int plan_options_read(int argc, char **argv, struct plan_options *opt)

@@ -9,9 +9,9 @@
  * op.c        which placements an operator takes
  * module.c    what each module of a plan moves; its parts are in model.h
  * ways.c      what a collective would cost, by every algorithm
- * svg.c       pictures before and after
+ * picture.c   as SVG or text: a mesh, a tensor, before and after, a schedule
  *
- * Only <dtensor.h>, libc and (json.c) libjansson are used.
+ * Only <dtensor.h>, ../draw, libc and (json.c) libjansson are used.
  */
 #ifndef TOOLS_PLAN_H
 #define TOOLS_PLAN_H
@@ -50,7 +50,9 @@ struct plan_options {
                                   /* the modules of a model                   */
     int ninputs;                  /* entries of inputs                        */
     bool json;                    /* print JSON                               */
+    const char *algorithm;        /* of a collective: the one to draw         */
     bool svg;                     /* draw SVG                                 */
+    bool draw;                    /* draw text                                */
     bool layout;                  /* list what each rank holds                */
     bool help;                    /* print the help, and end                  */
     bool version;                 /* print the version, and end               */
@@ -72,6 +74,8 @@ struct plan_job {
     struct dtensor_spec to;                   /* after                        */
     struct dtensor_plan *plan;                /* NULL: there is only `from`   */
     struct dtensor_call call;                 /* a collective                 */
+    int per_host;                             /* ranks on a host; 0: all, or  */
+                                              /* what the cluster file says   */
     uint64_t size;                            /* bytes of its largest buffer  */
     int nways;                                /* algorithms; 0: no collective */
     struct dtensor_way ways[PLAN_WAYS_MAX];   /* their predicted times        */
@@ -122,6 +126,7 @@ int plan_ways_json(const struct plan_job *job, FILE *stream);
 
 /* Which collective has that name; -1: none. */
 int plan_collective(const char *name);
-int plan_svg(const struct plan_job *job, FILE *stream);
+int plan_picture(const struct plan_job *job, const struct plan_options *opt,
+                 FILE *stream);
 
 #endif

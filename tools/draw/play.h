@@ -1,0 +1,34 @@
+/* play.h - a schedule played: when each step of each rank begins and ends */
+#ifndef DRAW_PLAY_H
+#define DRAW_PLAY_H
+
+#include "dtensor.h"
+
+#include <stddef.h>
+
+enum play_kind { PLAY_DATA, PLAY_SIGNAL, PLAY_LOCAL };
+
+struct play_event {
+    enum play_kind kind;          /* what it is                               */
+    int from, to;                 /* positions; LOCAL: both are the rank      */
+    int reduces;                  /* LOCAL: 1: terms are combined             */
+    double start_ns, end_ns;      /* at `from` and at `to`                    */
+    size_t bytes;                 /* of data                                  */
+};
+
+struct play {
+    struct play_event *event;     /* by start                                 */
+    int n;                        /* number of them                           */
+    double end_ns;                /* of the slowest rank                      */
+};
+
+/* Play the schedules of all ranks of the mesh, with the costs of the cluster;
+ * host[p] is the host of position p.  play_fini() in any case.
+ * Errors: those of dtensor_call_steps(); ENOMEM
+ */
+int play_call(const struct dtensor_mesh *mesh, const struct dtensor_call *call,
+              const char *algorithm, const int host[], struct play *play,
+              struct dtensor_error *err);
+void play_fini(struct play *play);
+
+#endif
