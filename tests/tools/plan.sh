@@ -187,6 +187,10 @@ for between in rc tcp; do
         'dims = x=4' 'memory = cuda' >"$dir/$between.ini"
     chmod 600 "$dir/$between.ini"
 done
+# json_words: the same of a plan as JSON
+json_words() {
+    python3 -c 'import json, sys; print("\n".join(json.load(open(sys.argv[1]))["gpu_memory"]))' "$dir/out"
+}
 gpu_words() { sed -n 's/^memory of GPUs: //p' "$dir/out"; }
 inside="its memory to ranks of this host, over shm"
 tcp="its memory to other hosts, over tcp: staged in host memory, since tcp reaches \
@@ -202,6 +206,15 @@ if [ -r "$top_builddir/tests/standin/.libs/libcuda.so.1" ]; then
     words=$(gpu_words)
     run "${moves[@]}" "$dir/tcp.ini"
     is "a redistribute has the same words" "$status|$(gpu_words)" "0|$words"
+    if command -v python3 >/dev/null && run "${moves[@]}" "$dir/tcp.ini" --json && [ $status -eq 0 ]; then
+        is "and so has its JSON" "$(json_words)" "$words"
+        run "${ways[@]}" "$dir/tcp.ini" --json
+        is "and the JSON of a collective" "$status|$(json_words)" "0|$words"
+        run allreduce --mesh 4 --size 1M --json
+        is "which is empty for host memory" "$status|$(json_words)" "0|"
+    else
+        skip_test "paths of GPU memory as JSON" "no python3, or a build without libjansson"
+    fi
     DTN_STANDIN_ATTRIBUTES=103=0 run "${ways[@]}" "$dir/rc.ini"
     is "nothing is shared, no card" "$status|$(gpu_words | sed 1d)" "0|$inside: \
 staged in host memory, since its driver does not share memory between processes; \

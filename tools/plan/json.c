@@ -7,8 +7,9 @@
 #include "tools/plan/plan.h"
 
 #ifdef HAVE_JANSSON
-#include <jansson.h>
+#include "tools/plan/json.h"
 #include <stdlib.h>
+#include <string.h>
 
 bool plan_has_json(void)
 {
@@ -74,6 +75,30 @@ static json_t *json_layout(const struct dtensor_spec *spec)
             "runs", json_runs(spec, rank)));
     }
     return ranks;
+}
+
+/* ------------------------------------------------------ memory of GPUs --- */
+
+/* The lines of dtensor_mesh_path(), without what each begins with. */
+json_t *plan_json_paths(const struct dtensor_mesh *mesh)
+{
+    json_t *list = json_array();
+    char *text = NULL, *rest, *line;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+
+    if (!stream)
+        return list;
+    dtensor_mesh_path(mesh, stream);
+    fclose(stream);
+    for (line = strtok_r(text, "\n", &rest); line;
+         line = strtok_r(NULL, "\n", &rest)) {
+        const char *words = strstr(line, ": ");
+
+        json_array_append_new(list, json_string(words ? words + 2 : line));
+    }
+    free(text);
+    return list;
 }
 
 /* ----------------------------------------------------------------- plan --- */
@@ -174,12 +199,13 @@ int plan_json(const struct plan_job *job, bool layout, FILE *stream)
 
     for (int m = 0; m < ndim; m++)
         sizes[m] = dtensor_mesh_dim_size(job->mesh, m);
-    root = json_pack("{si ss so so ss so}", "schema", 1,
+    root = json_pack("{si ss so so ss so so}", "schema", 1,
                      "version", dtensor_version(),
                      "mesh", json_numbers(sizes, ndim),
                      "shape", json_numbers(job->from.shape, job->from.ndim),
                      "dtype", dtensor_dtype_name(job->from.dtype),
-                     "from", json_placements(&job->from));
+                     "from", json_placements(&job->from),
+                     "gpu_memory", plan_json_paths(job->mesh));
     if (job->plan)
         json_plan(job, root);
     if (layout) {

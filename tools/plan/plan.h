@@ -5,7 +5,7 @@
  * job.c       from the options to a context, two specs and a plan
  * text.c      for people: steps, bytes matrix, cost, alternatives
  * layout.c    which rank holds what, as text
- * json.c      both for programs
+ * json.c      both for programs; its parts for other files are in json.h
  * op.c        which placements an operator takes
  * module.c    what each module of a plan moves; its parts are in model.h
  * ways.c      what a collective would cost, by every algorithm

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #ifdef HAVE_JANSSON
-#include <jansson.h>
+#include "tools/plan/json.h"
 #endif
 
 enum ways_part { WAITING, MESSAGES, MOVING, LOCAL, NPARTS };
@@ -153,10 +153,11 @@ int plan_ways_json(const struct plan_job *job, FILE *stream)
         json_array_append_new(list, one);
     }
     ways_reason(job, why, sizeof why);
-    root = json_pack("{s:i, s:s, s:I, s:i, s:s, s:o}", "schema", 1,
+    root = json_pack("{s:i, s:s, s:I, s:i, s:s, s:o, s:o}", "schema", 1,
                      "collective", plan_collectives[job->call.coll], "bytes",
                      (json_int_t)job->size, "ranks",
-                     dtensor_mesh_size(job->mesh), "takes", why, "ways", list);
+                     dtensor_mesh_size(job->mesh), "takes", why, "ways", list,
+                     "gpu_memory", plan_json_paths(job->mesh));
     rc = root ? json_dumpf(root, stream, JSON_INDENT(2)) : -1;
     json_decref(root);
     fputc('\n', stream);
