@@ -47,9 +47,16 @@ static int gpu_gather(struct dtensor_ctx *ctx, const char *nic,
 {
     struct dtn_blob mine = { .size = sizeof report[0], .fd = -1 };
     struct dtn_gpu_report own;
-    int rc;
+    struct dtn_gpu_trial trial;
+    int rc = dtn_gpu_try_share(ctx, all, &trial, err);
 
+    if (rc != 0)
+        return rc;
     dtn_gpu_mine(ctx, nic, &own);
+    if (own.code == 0) {
+        own.unmapped = trial.failed;
+        snprintf(own.why, sizeof own.why, "%s", trial.why);
+    }
     memcpy(mine.bytes, &own, sizeof own);
     rc = dtn_boot_allgather(ctx->boot, &mine, all, err);
     for (int r = 0; rc == 0 && r < ctx->world.size; r++)

@@ -2,12 +2,14 @@
  *
  * gpu_look.c   the report of one rank
  * gpu_pci.c    where GPU and RDMA card are, and what is between them
+ * gpu_share.c  whether ranks of a host can map each other's memory
  * gpu_words.c  what is wrong, in words
  * gpu_table.c  prints the words of all ranks
  */
 #ifndef DTN_FABRIC_GPU_H
 #define DTN_FABRIC_GPU_H
 
+#include "boot/boot.h"
 #include "dtensor.h"
 
 #include <stdbool.h>
@@ -60,6 +62,8 @@ struct dtn_gpu_report {
     int32_t shares;               /* 1: processes can map its memory          */
     int32_t scope;                /* of kernel.yama.ptrace_scope, if this     */
                                   /* process is bound by it, else 0           */
+    int32_t unmapped;             /* 1 + a rank of its host that could not    */
+                                  /* map a peer's memory; 0: all could        */
     uint64_t memory;              /* bytes                                    */
     uint64_t bar1;                /* bytes that cards can reach; 0: unknown   */
     uint64_t pid_namespace;       /* number; 0: unknown                       */
@@ -70,7 +74,8 @@ struct dtn_gpu_report {
     char nic[64];                 /* RDMA device of the rank, or ""           */
     char nearer[64];              /* an RDMA device that is nearer, or ""     */
     char bridge[16];              /* PCI address of a bridge that redirects   */
-    char why[300];                /* code != 0: what is in the way            */
+    char why[300];                /* code != 0: what is in the way; else why  */
+                                  /* it could not map a peer's memory, or ""  */
 };
 
 /* What a rank asks for. */
@@ -93,6 +98,19 @@ void dtn_gpu_look(const struct dtn_gpu_want *want,
  */
 void dtn_gpu_mine(const struct dtensor_ctx *ctx, const char *nic,
                   struct dtn_gpu_report *report);
+
+/* What a rank found when it tried to map memory of the next one's GPU. */
+struct dtn_gpu_trial {
+    int failed;                   /* 1 + a rank of its host that could not    */
+    char why[300];                /* of this rank, and what to do; or ""      */
+};
+
+/* Try it, where the file has tensors on GPUs that ranks of a host share over
+ * shm.  The GPU stays open.  `all` has an entry for each rank.
+ * Collective.   Errors: those of the bootstrap
+ */
+int dtn_gpu_try_share(struct dtensor_ctx *ctx, struct dtn_blob all[],
+                      struct dtn_gpu_trial *trial, struct dtensor_error *err);
 
 /* Fill in what /sys under `root` says: path, acs, iommu, bar1 and the like. */
 void dtn_gpu_pci(const char *root, struct dtn_gpu_report *report);

@@ -158,6 +158,9 @@ static void way_lacks(const struct dtn_gpu_report *r, enum dtn_wire wire,
     else if (wire == DTN_WIRE_SHM && r->scope > 0)
         text_add(text, "kernel.yama.ptrace_scope = %d forbids peers to take "
                  "the files of its memory (set it to 0)", r->scope);
+    else if (wire == DTN_WIRE_SHM && r->unmapped)
+        text_add(text, "rank %d could not map or export memory (see its line)",
+                 r->unmapped - 1);
 }
 
 /* How peers reach it in place over this wire. */
@@ -209,6 +212,13 @@ static void say_ways(const struct dtn_gpu_report *r, char text[DTN_GPU_WORDS])
     say_way(r, "its memory to other hosts", r->between, text);
 }
 
+/* What it met when it tried to share memory with a peer. */
+static void say_trial(const struct dtn_gpu_report *r, char text[DTN_GPU_WORDS])
+{
+    if (r->code == 0 && r->why[0])
+        text_add(text, "%s", r->why);
+}
+
 typedef void say_f(const struct dtn_gpu_report *report,
                    char text[DTN_GPU_WORDS]);
 
@@ -226,7 +236,8 @@ bool dtn_gpu_sentence(const struct dtn_gpu_report *report, int which,
                       char text[DTN_GPU_WORDS])
 {
     static say_f *const say[] = { say_gpu, say_register, say_bar1, say_path,
-                                  say_acs, say_iommu, say_flush, say_ways };
+                                  say_acs, say_iommu, say_flush, say_ways,
+                                  say_trial };
 
     return say_one(say, report->code == 0 ? DTN_COUNT(say) : 1, which, report,
                    text);

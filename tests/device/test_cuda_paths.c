@@ -101,6 +101,25 @@ static void rank_denied(int rank, int n, void *arg)
     rank_words(rank, n, rank == 1 ? (void *)(uintptr_t)"; GPU memory " : arg);
 }
 
+/* dtensor-conf --fabric, whose ranks try to map each other's memory. */
+static void rank_fabric(int rank, int n, void *arg)
+{
+    const char *denied = getenv("DTN_TEST_DENIED");
+    struct dtensor_error err;
+    char *text = NULL, left[200];
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+    int unfit;
+
+    need(rank != 1 || !denied || deny(strcmp(denied, "pidfd_getfd") == 0
+         ? SYS_pidfd_getfd : SYS_pidfd_open), "seccomp");
+    need(dtensor_fabric_show(file, stream, &unfit, &err) == 0, "%s", err.text);
+    fclose(stream);
+    need(rank != 0 || strstr(text, arg), "%s", text);
+    need(standin_left(left, sizeof left) == 0, "left: %s", left);
+    free(text);
+}
+
 /* Rank 1 has its buffers on the GPU, the others theirs on the host. */
 static void rank_mixed(int rank, int n, void *arg)
 {
@@ -233,6 +252,37 @@ static const struct {
       ON_GPU, rank_denied, "DTN_TEST_DENIED", "pidfd_open",
       "; GPU memory staged: shm reaches host memory only, as rank 1 cannot map "
       "memory of this rank's GPU" },
+    { "dtensor-conf --fabric: ranks map each other's memory", "shm", PATIENCE
+      ON_GPU, rank_fabric, NULL, NULL, "ranks 0-1: its memory to ranks of this "
+      "host, over shm: in place, mapped by them\n" },
+    { "... a denied import", "shm", PATIENCE ON_GPU, rank_fabric,
+      "DTN_STANDIN_FAIL", "cuMemImportFromShareableHandle:0=101",
+      "rank 1: it cannot map memory of the GPU of rank 0: " },
+    { "... what to do", "shm", PATIENCE ON_GPU, rank_fabric,
+      "DTN_STANDIN_FAIL", "cuMemImportFromShareableHandle:0=101",
+      "(let each rank see all GPUs of the host, in containers by --gpus all; "
+      "see nvidia-smi topo -p2p r)\n" },
+    { "... and which way memory then takes", "shm", PATIENCE ON_GPU,
+      rank_fabric, "DTN_STANDIN_FAIL", "cuMemImportFromShareableHandle:0=101",
+      "over shm: staged in host memory, since rank 0 could not map or export "
+      "memory (see its line)\n" },
+    { "... a denied export", "shm", PATIENCE ON_GPU, rank_fabric,
+      "DTN_STANDIN_FAIL", "cuMemExportToShareableHandle:0=800",
+      "cuMemExportToShareableHandle: CUDA_ERROR_NOT_PERMITTED "
+      "(CUDA_ERROR_NOT_PERMITTED) (see what dmesg says of the driver, and the "
+      "device files that a container has)\n" },
+    { "... a GPU without room", "shm", PATIENCE ON_GPU, rank_fabric,
+      "DTN_STANDIN_FAIL", "cuDevicePrimaryCtxRetain:0=2",
+      "its GPU cannot be opened: " },
+    { "... files of a peer that may not be taken", "shm", PATIENCE ON_GPU,
+      rank_fabric, "DTN_TEST_DENIED", "pidfd_getfd",
+      "rank 1: it may not take a file of the process of rank 0: Operation not "
+      "permitted (set kernel.yama.ptrace_scope to 0; start containers by "
+      "--cap-add=SYS_PTRACE)\n" },
+    { "... a process that cannot be found", "shm", PATIENCE ON_GPU,
+      rank_fabric, "DTN_TEST_DENIED", "pidfd_open",
+      "rank 1: it cannot open the process of rank 0: Operation not permitted "
+      "(start the ranks in one PID namespace, containers by --pid=host)\n" },
     { "no access between the GPUs is staged", "shm", PATIENCE ON_GPU,
       rank_words, "DTN_STANDIN_FAIL", "cuMemSetAccess:2=101",
       "cannot map memory of this rank's GPU" },
@@ -276,7 +326,8 @@ int main(void)
             skip(cases[i].claim, "pidfd_getfd() is not allowed here");
             continue;
         }
-        if (cases[i].run == rank_denied && !can_deny()) {
+        if (cases[i].variable && strcmp(cases[i].variable, "DTN_TEST_DENIED")
+            == 0 && !can_deny()) {
             skip(cases[i].claim, "seccomp filters are not allowed here");
             continue;
         }
