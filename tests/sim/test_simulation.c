@@ -1,0 +1,416 @@
+/* test_simulation.c - jobs of up to 4,096 ranks, with faults, by seed
+ *
+ * A seed is a job: how many hosts and ranks, how late messages may be, which
+ * collectives, and what happens to a rank at which of its calls of the kernel:
+ * nothing, a pause, a death, a stop, or its host goes off.  The ranks run the
+ * code of the library from dtensor_init() to dtensor_fini() on the simulated
+ * kernel of sim.h.  Each result must be right; without a fault, or after a
+ * pause, every call must work; after a loss all that fail must name the same
+ * rank, which is lost; all must end in time, and have nothing left.
+ *
+ *     test_simulation [SEEDS [FIRST [RANKS [PER_HOST]]]]
+ *
+ * "make simulate SEEDS=N" runs more; one seed is run again with 1 SEED.  With
+ * DTN_SIM=1 each seed is told.
+ *
+ * Without this test, an order of messages and deaths that no machine showed us
+ * could hang a job, or have its ranks blame each other.
+ */
+#include "base/compiler.h"
+#include "dtensor.h"
+#include "tests/sim/sim.h"
+#include "tests/support/ranks.h"
+#include "tests/support/tap.h"
+
+#include <inttypes.h>
+#include <malloc.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MS INT64_C(1000000)
+enum { SEEDS = 200, RANKS_MAX = 4096, ELEMENTS = 1500, CALLS = 4 };
+
+/* What came of a rank. */
+struct outcome {
+    bool joined, ended;
+    int code;                     /* of the call that failed; 0: none         */
+    int culprit;
+    int calls;                    /* that worked                              */
+    int wrong;                    /* results                                  */
+    char text[500];
+};
+
+static struct job {
+    uint64_t seed;
+    int hosts, per_host, n;
+    int calls;                    /* collectives                              */
+    char path[64];                /* of the cluster file                      */
+    struct outcome outcomes[RANKS_MAX];
+} job;
+
+/* ------------------------------------------------------- the ranks --- */
+
+static uint64_t mix(uint64_t z)
+{
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+/* The same on all ranks. */
+static uint64_t drawn(int call, int what, uint64_t n)
+{
+    return mix(job.seed * 1000 + (uint64_t)call * 10 + (uint64_t)what) % n;
+}
+
+static int32_t element(int rank, int call, size_t i)
+{
+    return (int32_t)(rank * 7 + call * 3 + (int)i);
+}
+
+static int32_t sum_of(int n, int call, size_t i)
+{
+    return (int32_t)(7 * n * (n - 1) / 2 + n * (call * 3 + (int)i));
+}
+
+static void fill(int32_t *mem, size_t n, int rank, int call)
+{
+    for (size_t i = 0; i < n; i++)
+        mem[i] = element(rank, call, i);
+}
+
+static int call_sum(const struct dtensor_mesh *mesh, int call, size_t count,
+                    struct outcome *mine, struct dtensor_error *err)
+{
+    int32_t in[ELEMENTS], out[ELEMENTS];
+    int rc;
+
+    fill(in, count, sim_rank(), call);
+    rc = dtensor_allreduce(mesh, in, out, count, DTENSOR_I32, DTENSOR_SUM, err);
+    for (size_t i = 0; i < count && rc == 0; i++)
+        mine->wrong += out[i] != sum_of(job.n, call, i);
+    return rc;
+}
+
+static int call_broadcast(const struct dtensor_mesh *mesh, int call,
+                          size_t count, struct outcome *mine,
+                          struct dtensor_error *err)
+{
+    const int root = (int)drawn(call, 3, (uint64_t)job.n);
+    int32_t mem[ELEMENTS];
+    int rc;
+
+    fill(mem, count, sim_rank(), call);
+    rc = dtensor_broadcast(mesh, root, mem, count, DTENSOR_I32, err);
+    for (size_t i = 0; i < count && rc == 0; i++)
+        mine->wrong += mem[i] != element(root, call, i);
+    return rc;
+}
+
+/* Each block has `each` elements, so that no more than ELEMENTS come. */
+static int call_gather(const struct dtensor_mesh *mesh, int call, size_t count,
+                       struct outcome *mine, struct dtensor_error *err)
+{
+    const size_t each = 1 + count / (size_t)job.n;
+    int32_t *out = malloc((size_t)job.n * each * sizeof *out);
+    int32_t in[ELEMENTS + 1];
+    int rc;
+
+    fill(in, each, sim_rank(), call);
+    rc = out ? dtensor_allgather(mesh, in, out, each, DTENSOR_I32, err) : 0;
+    for (size_t i = 0; i < (size_t)job.n * each && rc == 0; i++)
+        mine->wrong += out[i] != element((int)(i / each), call, i % each);
+    free(out);
+    return rc;
+}
+
+static int call_exchange(const struct dtensor_mesh *mesh, int call,
+                         size_t count, struct outcome *mine,
+                         struct dtensor_error *err)
+{
+    const size_t each = 1 + count / (size_t)job.n;
+    const size_t n = (size_t)job.n * each;
+    int32_t *in = malloc(2 * n * sizeof *in), *out = in + n;
+    int rc;
+
+    fill(in, n, sim_rank(), call);
+    rc = dtensor_all_to_all(mesh, in, out, each, DTENSOR_I32, err);
+    for (size_t i = 0; i < n && rc == 0; i++)
+        mine->wrong += out[i] != element((int)(i / each), call,
+                                         (size_t)sim_rank() * each + i % each);
+    free(in);
+    return rc;
+}
+
+static int call_one(const struct dtensor_mesh *mesh, int call,
+                    struct outcome *mine, struct dtensor_error *err)
+{
+    const size_t count = 1 + drawn(call, 1, drawn(call, 2, 2) ? 8 : ELEMENTS);
+
+    switch (drawn(call, 0, job.n > 64 ? 3 : 5)) {
+    case 0:
+        return dtensor_barrier(mesh, err);
+    case 1:
+        return call_sum(mesh, call, count, mine, err);
+    case 2:
+        return call_broadcast(mesh, call, count, mine, err);
+    case 3:
+        return call_gather(mesh, call, count, mine, err);
+    default:
+        return call_exchange(mesh, call, count, mine, err);
+    }
+}
+
+static void rank_run(int rank)
+{
+    struct outcome *mine = &job.outcomes[rank];
+    struct dtensor_error err = { .rank = -1 };
+    const struct dtensor_mesh *mesh;
+    struct dtensor_ctx *ctx = NULL;
+    int rc = dtensor_init(job.path, &ctx, &err);
+
+    if (rc == 0)
+        rc = dtensor_mesh_find(ctx, "world", &mesh, &err);
+    mine->joined = rc == 0;
+    sim_mark();
+    while (rc == 0 && mine->calls < job.calls) {
+        rc = call_one(mesh, mine->calls, mine, &err);
+        mine->calls += rc == 0;
+    }
+    dtensor_fini(ctx);
+    mine->code = rc;
+    mine->culprit = err.rank;
+    snprintf(mine->text, sizeof mine->text, "%s", err.text);
+    mine->ended = true;
+}
+
+static const char *rank_env(int rank, const char *name)
+{
+    static char text[32];
+    const char *host = "";
+    int value;
+
+    if (strcmp(name, "DTN_HOST") == 0)
+        host = "n", value = 1 + rank / job.per_host;
+    else if (strcmp(name, "DTN_RANK") == 0)
+        value = rank;
+    else if (strcmp(name, "DTN_WORLD_SIZE") == 0)
+        value = job.n;
+    else if (strcmp(name, "DTN_LOCAL_RANK") == 0)
+        value = rank % job.per_host;
+    else if (strcmp(name, "DTN_LOCAL_SIZE") == 0)
+        value = job.per_host;
+    else if (strcmp(name, "DTN_JOB") == 0)
+        return "simulated";
+    else if (strcmp(name, "DTN_LOG") == 0)
+        return getenv("DTN_SIM_LOG") ? "debug" : "off";
+    else
+        return NULL;
+    snprintf(text, sizeof text, "%s%d", host, value);
+    return text;
+}
+
+/* ---------------------------------------------------------- the jobs --- */
+
+static void cluster_write(void)
+{
+    FILE *file;
+
+    snprintf(job.path, sizeof job.path, "simulation-%d-%dx%d.ini",
+             (int)getpid(), job.hosts, job.per_host);
+    file = fopen(job.path, "w");
+    if (!file)
+        exit(99);
+    fprintf(file, "[cluster]\nversion = 1\nauth = none\n[nodes \"all\"]\n"
+            "hosts = n[1-%d]\naddresses = 127.0.0.[1-%d]\nranks = %d\n"
+            "hca = none\n[transport]\nintra_node = tcp\ninter_node = tcp\n"
+            "connect_timeout = 8s\nop_timeout = 6s\narena = 16M\n"
+            "heartbeat = 100ms\ndead_after = 1s\n",
+            job.hosts, job.hosts, job.per_host);
+    fclose(file);
+}
+
+/* 1, 2, 4, 8 ... as often as each other. */
+static uint64_t spread(int what, uint64_t most)
+{
+    uint64_t limit = 2;
+
+    while (limit < most && drawn(-2, what++, 8) != 0)
+        limit *= 2;
+    return 1 + drawn(-3, what, limit < most ? limit : most);
+}
+
+static void job_draw(struct sim_options *options)
+{
+    struct sim_fault *fault = &options->fault;
+
+    job.calls = 1 + (int)drawn(-1, 0, CALLS);
+    options->seed = job.seed;
+    options->nranks = job.n;
+    options->ranks_per_host = job.per_host;
+    options->latency_ns = INT64_C(2000) << drawn(-1, 1, 10);
+    options->limit_ns = 120000 * MS;
+    options->main = rank_run;
+    options->env = rank_env;
+    fault->kind = (enum sim_fault_kind)drawn(-1, 2, SIM_FAULTS);
+    fault->rank = (int)drawn(-1, 3, (uint64_t)job.n);
+    fault->later = drawn(-1, 5, 2);
+    fault->call = spread(20, 5000);
+    fault->ns = (int64_t)drawn(-1, 4, 300) * MS;
+}
+
+/* How a job ended. */
+enum verdict { GOOD, DISAGREED, BAD };
+
+static bool said;                 /* of this job                              */
+
+static enum verdict say(enum verdict verdict, const char *what, int rank)
+{
+    if (!said)
+        note("seed %" PRIu64 ": rank %d of %dx%d %s: %s", job.seed, rank,
+             job.hosts, job.per_host, what, job.outcomes[rank].text);
+    said = true;
+    return verdict;
+}
+
+/* Has the rank done what it must, whatever happened to others? */
+static enum verdict rank_check(int rank, bool lossy)
+{
+    const struct outcome *one = &job.outcomes[rank];
+
+    if (one->wrong > 0)
+        return say(BAD, "has wrong results", rank);
+    if (sim_lost(rank) || (one->ended && one->code == 0))
+        return GOOD;
+    if (!one->ended)
+        return say(BAD, "hangs", rank);
+    if (!lossy)
+        return say(BAD, "fails for no reason", rank);
+    if (one->culprit < 0)
+        return say(BAD, "blames nobody", rank);
+    return sim_lost(one->culprit) ? GOOD
+         : say(DISAGREED, "blames a rank that is not lost", rank);
+}
+
+static enum verdict job_check(void)
+{
+    enum verdict worst = GOOD, one;
+    bool lossy = false;
+    int culprit = -1;
+
+    for (int r = 0; r < job.n; r++)
+        lossy = lossy || sim_lost(r);
+    for (int r = 0; r < job.n; r++) {
+        const struct outcome *of = &job.outcomes[r];
+
+        one = rank_check(r, lossy);
+        worst = one > worst ? one : worst;
+        if (sim_lost(r) || of->code == 0)
+            continue;
+        if (culprit >= 0 && of->culprit != culprit && worst == GOOD)
+            worst = say(DISAGREED, "blames another than the others", r);
+        culprit = of->culprit;
+    }
+    return worst;
+}
+
+static uint64_t tallies[SIM_FAULTS][2][BAD + 1];
+
+static void outcomes_show(void)
+{
+    for (int r = 0; r < job.n; r++)
+        note("rank %d: %s%s, %d calls, culprit %d: %s", r,
+             sim_lost(r) ? "lost, " : "", job.outcomes[r].ended
+             ? "ended" : "did not end", job.outcomes[r].calls,
+             job.outcomes[r].culprit, job.outcomes[r].text);
+}
+
+static enum verdict verdict;
+
+/* As the last thing that the simulation does before it forgets the ranks. */
+static void check(const struct sim_options *options)
+{
+    const int loser = options->fault.rank;
+
+    said = false;
+    verdict = job_check();
+    tallies[sim_lost(loser) ? options->fault.kind : SIM_NONE]
+           [job.outcomes[loser].joined][verdict]++;
+    if (getenv("DTN_SIM"))
+        outcomes_show();
+}
+
+static bool job_run(uint64_t seed, int hosts, int per_host,
+                    struct sim_result *result)
+{
+    struct sim_options options = { .end = check };
+
+    job.seed = seed;
+    job.hosts = hosts > 0 ? hosts : (int)spread(0, 8);
+    job.per_host = per_host > 0 ? per_host : (int)spread(10, 8);
+    job.n = job.hosts * job.per_host;
+    memset(job.outcomes, 0, (size_t)job.n * sizeof job.outcomes[0]);
+    job_draw(&options);
+    cluster_write();
+    sim_run(&options, result);
+    unlink(job.path);
+    if (result->leaked > 0)
+        note("seed %" PRIu64 ": %" PRIu64 " things are left", seed,
+             result->leaked);
+    if (getenv("DTN_SIM"))
+        note("seed %" PRIu64 ": %dx%d ranks, %d calls, %s at call %" PRIu64
+             " of rank %d: %.3f ms, %" PRIu64 " turns, %d lost", seed,
+             job.hosts, job.per_host, job.calls,
+             sim_fault_names[options.fault.kind], options.fault.call,
+             options.fault.rank, (double)result->ns / 1e6, result->turns,
+             result->lost);
+    return verdict != BAD && result->leaked == 0;
+}
+
+static uint64_t tallies_show(void)
+{
+    uint64_t disagreed = 0;
+
+    for (int k = SIM_NONE; k < SIM_FAULTS; k++)
+        for (int j = 0; j < 2; j++)
+            if (tallies[k][j][GOOD] + tallies[k][j][DISAGREED] > 0)
+                note("%s %s: %" PRIu64 " jobs, in %" PRIu64 " the ranks "
+                     "disagree", k == SIM_NONE ? "no loss" : sim_fault_names[k],
+                     j ? "after joining" : "while joining",
+                     tallies[k][j][GOOD] + tallies[k][j][DISAGREED],
+                     tallies[k][j][DISAGREED]);
+    for (int k = SIM_NONE; k < SIM_FAULTS; k++)
+        disagreed += tallies[k][0][DISAGREED] + tallies[k][1][DISAGREED];
+    return disagreed;
+}
+
+int main(int argc, char **argv)
+{
+    const uint64_t seeds = argc > 1 ? strtoull(argv[1], NULL, 0) : SEEDS;
+    const uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
+    const int ranks = argc > 3 ? atoi(argv[3]) : 0;
+    const int per_host = argc > 4 ? atoi(argv[4]) : 64;
+    uint64_t bad = 0, turns = 0, lost = 0, disagreed;
+    struct sim_result result;
+
+    if (sanitized())
+        return skip_all("sanitizers do not know coroutines");
+    mallopt(M_MMAP_THRESHOLD, 1 << 30);
+    mallopt(M_TRIM_THRESHOLD, 1 << 30);
+
+    for (uint64_t seed = first; seed < first + seeds; seed++) {
+        bad += !job_run(seed, ranks / per_host, ranks > 0 ? per_host : 0,
+                        &result);
+        turns += result.turns;
+        lost += result.lost > 0;
+    }
+    disagreed = tallies_show();
+    ok(bad == 0, "%" PRIu64 " jobs, %" PRIu64 " of them with a loss, %" PRIu64
+       " turns: %" PRIu64 " were wrong", seeds, lost, turns, bad);
+    ok(disagreed <= 2 + lost / 20, "in %" PRIu64 " of those with a loss the "
+       "ranks name different ranks, expected less than one in 20", disagreed);
+    return done();
+}
