@@ -41,7 +41,7 @@ static int show(const struct plan_job *job, const struct plan_options *opt)
     if (opt->json)
         return plan_json(job, opt->layout, stdout);
     if (job->plan)
-        plan_text(job, stdout);
+        plan_text(job, opt->matrix, stdout);
     if (opt->layout) {
         if (job->plan)
             putchar('\n');

@@ -281,7 +281,7 @@ is "dtensor-conf accepts it, and shows the same numbers" \
     "0|$(sed -n 's/^intra_latency_ns *= //p' "$tmp/section")"
 "$top_builddir/dtensor-plan" barrier --mesh 2 --cluster "$tmp/calibrated.ini" >"$tmp/shown"
 is "and the choice is made by it" \
-    "$(awk '/ taken$/ { print $3 }' "$tmp/shown")" \
+    "$(awk '/ taken$/ { print $4 }' "$tmp/shown")" \
     "$(sed -n 's/^intra_latency_ns *= //p' "$tmp/section" | awk '{ printf "%.2f", $1 / 1000 }')"
 run --local 2 -C "$tmp/calibrated.ini" allreduce -b 64 -e 64 -n 2
 is "the column plan says why" "$code|$(grep -cE '^allreduce .* carry/shm\([0-9.]+us<[a-z]+:[0-9.]+us\)$' "$tmp/out")" "0|1"

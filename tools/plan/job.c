@@ -209,6 +209,10 @@ int plan_job_open(const struct plan_options *opt, struct plan_job *job)
         status = job_spec(opt, opt->to, job, &job->to);
     if (status == PLAN_GOOD && opt->to)
         status = job_plan(opt, job);
+    if (status == PLAN_GOOD && opt->matrix &&
+        dtensor_mesh_size(job->mesh) > PLAN_MATRIX_MAX)
+        return plan_usage("--matrix: %d ranks (at most %d)",
+                          dtensor_mesh_size(job->mesh), PLAN_MATRIX_MAX);
     return status;
 }
 

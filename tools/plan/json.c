@@ -185,7 +185,7 @@ static void json_plan(const struct plan_job *job, json_t *root)
         "bound", (json_int_t)dtensor_plan_bound(job->plan, -1),
         "steps", json_steps(job->plan, info.nsteps),
         "alternatives", json_routes(job), "ranks", json_ranks(job)));
-    if (dtensor_mesh_size(job->mesh) <= PLAN_MATRIX_JSON)
+    if (dtensor_mesh_size(job->mesh) <= PLAN_MATRIX_MAX)
         json_object_set_new(json_object_get(root, "plan"), "matrix",
                             json_matrix(job));
 }

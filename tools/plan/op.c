@@ -6,6 +6,7 @@
  * value for each input, separated by commas; the last one is that of all others
  * too.
  */
+#include "tools/draw/bytes.h"
 #include "tools/plan/plan.h"
 
 #include <stdlib.h>
@@ -73,6 +74,48 @@ static int op_json(const struct dtensor_op_call *call, FILE *stream)
     return status;
 }
 
+/* "matmul takes its inputs as they lie: nothing has to be moved." */
+static int op_sentence(const struct dtensor_op_call *call, FILE *stream)
+{
+    struct dtensor_spec *want = calloc((size_t)call->nin + OUTPUTS,
+                                       sizeof *want);
+    struct dtensor_op_info info;
+    struct dtensor_error err = { .text = "out of memory" };
+    int moved = 0, rc = -1;
+    char time[32];
+
+    if (want)
+        rc = dtensor_op_infer(call, want, OUTPUTS, want + call->nin, &info,
+                              &err);
+    for (int i = 0; rc == 0 && i < call->nin; i++)
+        moved += memcmp(want[i].placement, call->in[i].placement,
+                        sizeof want[i].placement) != 0;
+    free(want);
+    if (rc != 0)
+        return op_say(&err);
+    fprintf(stream, "%s ", call->op);
+    if (moved == 0)
+        fputs("takes its inputs as they lie", stream);
+    else
+        fprintf(stream, "first redistributes %d of its %d input%s", moved,
+                call->nin, call->nin == 1 ? "" : "s");
+    if (info.predicted_us > 0)
+        fprintf(stream, ", in about %s", draw_time(info.predicted_us, time,
+                                                   sizeof time));
+    fprintf(stream, ": %s.\n\n", info.why);
+    return PLAN_GOOD;
+}
+
+static int op_text(const struct dtensor_op_call *call, FILE *stream)
+{
+    struct dtensor_error err;
+    int status = op_sentence(call, stream);
+
+    if (status == PLAN_GOOD && dtensor_op_print(call, stream, &err) != 0)
+        status = op_say(&err);
+    return status;
+}
+
 int plan_op(const struct plan_job *job, const struct plan_options *opt,
             FILE *stream)
 {
@@ -93,8 +136,8 @@ int plan_op(const struct plan_job *job, const struct plan_options *opt,
         status = op_say(&err);
     if (status == PLAN_GOOD && opt->json)
         status = op_json(&call, stream);
-    else if (status == PLAN_GOOD && dtensor_op_print(&call, stream, &err) != 0)
-        status = op_say(&err);
+    else if (status == PLAN_GOOD)
+        status = op_text(&call, stream);
     free(in);
     return status;
 }

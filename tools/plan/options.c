@@ -43,6 +43,8 @@ static const struct plan_row plan_rows[] = {
       "direct, merged, min-cost, greedy, or auto" },
     { "max-scratch", 'x', "SIZE", AT(max_scratch),
       "bound of results between steps; K M G T" },
+    { "matrix", 'M', NULL, AT(matrix),
+      "bytes of each pair of more than 8 ranks too" },
     { "layout", 'l', NULL, AT(layout),
       "what every rank holds, before and after" },
     { "json", 'j', NULL, AT(json), "for programs" },

@@ -53,6 +53,7 @@ struct plan_options {
     const char *algorithm;        /* of a collective: the one to draw         */
     bool svg;                     /* draw SVG                                 */
     bool draw;                    /* draw text                                */
+    bool matrix;                  /* bytes of every pair, of many ranks too   */
     bool layout;                  /* list what each rank holds                */
     bool help;                    /* print the help, and end                  */
     bool version;                 /* print the version, and end               */
@@ -101,10 +102,9 @@ extern const char *const plan_collectives[DTENSOR_NCOLLECTIVES + 1];
 /* -------------------------------------------------------------- output --- */
 
 /* The most ranks of which every pair is shown. */
-#define PLAN_MATRIX_TEXT 16
-#define PLAN_MATRIX_JSON 64
+#define PLAN_MATRIX_MAX 64
 
-void plan_text(const struct plan_job *job, FILE *stream);
+void plan_text(const struct plan_job *job, bool matrix, FILE *stream);
 void plan_layout(const struct dtensor_spec *spec, FILE *stream);
 
 /* The runs of a rank along a dimension, for free(); NULL: out of memory. */

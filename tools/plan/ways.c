@@ -3,13 +3,14 @@
  *   $ dtensor-plan allreduce --size 1M --mesh 16 --per-host 4
  *
  * A time is the sum of waiting for signals, posting messages, moving bytes, and
- * reducing and copying.  The reason for a choice is the part by which it is
- * most faster than the next algorithm.
+ * reducing and copying.  The reason for a choice is what the next algorithm
+ * would take, and the part of that in which they differ most.
  */
 #include "config.h"
+#include "tools/draw/bytes.h"
 #include "tools/plan/plan.h"
 
-#include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #ifdef HAVE_JANSSON
@@ -70,61 +71,79 @@ static enum ways_part way_gain(const struct dtensor_way *way,
     return most;
 }
 
-/* Why, in one line. */
+/* "algorithm ring; tree would take 9.65 ms, 7.41 ms of it more moving" */
 static void ways_reason(const struct plan_job *job, char *buf, size_t size)
 {
     const struct dtensor_way *ways = job->ways, *taken = ways, *other;
-    enum ways_part gain, loss;
-    double more;
+    enum ways_part part;
+    char time[32], more[32];
+    bool slower;
     int at;
 
     while (!taken->taken)
         taken++;
     other = taken == ways ? ways + 1 : ways;
+    at = snprintf(buf, size, "algorithm %s%s", taken->name,
+                  taken->tuned ? ", which [tuning] names" : "");
     if (job->nways == 1) {
-        snprintf(buf, size, "%s, since nothing else can carry it out",
-                 taken->name);
+        snprintf(buf + at, size - (size_t)at, "; nothing else can carry it "
+                 "out");
         return;
     }
-    if (taken->tuned && taken != ways) {
-        snprintf(buf, size, "%s, since [tuning] says so; %s would take %.2f us "
-                 "less", taken->name, other->name,
-                 (taken->ns - other->ns) / 1e3);
+    if (fabs(other->ns - taken->ns) < 0.005 * taken->ns) {
+        snprintf(buf + at, size - (size_t)at, "; %s would take as long",
+                 other->name);
         return;
     }
-    gain = way_gain(taken, other, 1);
-    loss = way_gain(taken, other, -1);
-    more = way_part(taken, loss) - way_part(other, loss);
-    at = snprintf(buf, size, "%s, %.2f us less than %s: %.2f us less %s",
-                  taken->name, (other->ns - taken->ns) / 1e3, other->name,
-                  (way_part(other, gain) - way_part(taken, gain)) / 1e3,
-                  part_names[gain]);
-    if (more >= 5)
-        snprintf(buf + at, size - (size_t)at, " for %.2f us more %s",
-                 more / 1e3, part_names[loss]);
+    slower = other->ns > taken->ns;
+    part = way_gain(taken, other, slower ? 1 : -1);
+    draw_time(fabs(way_part(other, part) - way_part(taken, part)) / 1e3, more,
+              sizeof more);
+    snprintf(buf + at, size - (size_t)at, "; %s would take %s, with %s %s of "
+             "%s", other->name, draw_time(other->ns / 1e3, time, sizeof time),
+             more, slower ? "more" : "less", part_names[part]);
+}
+
+/* "An allreduce of 1.00 MiB over 16 ranks takes about 1.74 ms by ring, ..." */
+static void ways_sentence(const struct plan_job *job, FILE *stream)
+{
+    const char *name = plan_collectives[job->call.coll];
+    const struct dtensor_way *taken = job->ways;
+    char bytes[32], time[32], why[200];
+
+    while (!taken->taken)
+        taken++;
+    fprintf(stream, "A%s %s", strchr("aeiou", name[0]) ? "n" : "", name);
+    if (job->size > 0)
+        fprintf(stream, " of %s", draw_bytes((double)job->size, bytes,
+                                             sizeof bytes));
+    ways_reason(job, why, sizeof why);
+    fprintf(stream, " over %d rank%s takes about %s: %s.\n",
+            dtensor_mesh_size(job->mesh),
+            dtensor_mesh_size(job->mesh) == 1 ? "" : "s",
+            draw_time(taken->ns / 1e3, time, sizeof time), why);
 }
 
 void plan_ways_text(const struct plan_job *job, FILE *stream)
 {
-    char why[200];
+    char time[32];
 
-    fprintf(stream, "%s of %" PRIu64 " bytes over %d rank%s\n\n%-14s %12s",
-            plan_collectives[job->call.coll], job->size,
-            dtensor_mesh_size(job->mesh),
-            dtensor_mesh_size(job->mesh) == 1 ? "" : "s", "algorithm", "us");
+    ways_sentence(job, stream);
+    fprintf(stream, "\n%-14s %10s", "algorithm", "time");
     for (int p = 0; p < NPARTS; p++)
-        fprintf(stream, " %11s", part_names[p]);
+        fprintf(stream, " %10s", part_names[p]);
     fputc('\n', stream);
     for (int i = 0; i < job->nways; i++) {
         const struct dtensor_way *way = &job->ways[i];
 
-        fprintf(stream, "%-14s %12.2f", way->name, way->ns / 1e3);
+        fprintf(stream, "%-14s %10s", way->name,
+                draw_time(way->ns / 1e3, time, sizeof time));
         for (int p = 0; p < NPARTS; p++)
-            fprintf(stream, " %11.2f", way_part(way, (enum ways_part)p) / 1e3);
+            fprintf(stream, " %10s",
+                    draw_time(way_part(way, (enum ways_part)p) / 1e3, time,
+                              sizeof time));
         fprintf(stream, "%s\n", way->taken ? "  taken" : "");
     }
-    ways_reason(job, why, sizeof why);
-    fprintf(stream, "\ntakes %s\n", why);
     dtensor_mesh_path(job->mesh, stream);
 }
 
