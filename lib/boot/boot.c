@@ -387,6 +387,7 @@ int dtn_boot_open(const struct dtn_boot_args *args, struct dtn_boot **bootp,
     rc = boot_prepare(boot, err);
     if (rc == 0) {
         dtn_boot_socket_name(boot, args->world->job);
+        boot->port = dtn_boot_socket_port(boot);
         boot_begin(boot);
         dtn_boot_auth_open(&boot->auth, boot->cluster, boot->nhosts, &why);
         rc = dtn_boot_listen(boot, &taken, &error);

@@ -241,7 +241,7 @@ static char *fail_reach_text(const struct dtn_boot *boot, const int ranks[],
     if (count > 0)
         snprintf(buf, size, " %s %s reachable on port %d?",
                  count == 1 ? "is" : "are", hosts,
-                 boot->cluster->transport.port);
+                 boot->port);
     return buf;
 }
 

@@ -65,7 +65,7 @@ static void judge_cut_off(struct dtn_boot *boot)
                       "(is port %d of %s open to it?)",
                       dtn_boot_rank_name(boot, r, child, sizeof child),
                       dtn_boot_rank_name(boot, p, parent, sizeof parent),
-                      boot->cluster->transport.port,
+                      boot->port,
                       boot->hosts[dtn_boot_tree_host(boot, p)]->address);
         dtn_boot_fail_propose(boot, &error);
         return;

@@ -147,7 +147,7 @@ static int knock_judge(const struct dtn_boot *boot, int target,
                              "%d (two jobs that start at the same time: set "
                              "another [transport] port for one)", name,
                              boot->job, (unsigned)knock->rank, knock->host,
-                             knock->job, boot->cluster->transport.port);
+                             knock->job, boot->port);
     if (knock->mode != boot->auth.mode)
         return dtn_fail_rank(err, DTENSOR_EMISMATCH, target, "boot: rank %u on "
                              "%s has auth %s, %s auth %s: %s",
@@ -252,7 +252,7 @@ int dtn_boot_knock_refused(const struct dtn_boot *boot, int target,
 
     return dtn_fail_rank(err, DTENSOR_EMISMATCH, boot->rank, "boot: what "
                          "answers at port %d for %s refused %s: %s",
-                         boot->cluster->transport.port,
+                         boot->port,
                          dtn_boot_rank_name(boot, target, other, sizeof other),
                          dtn_boot_rank_name(boot, boot->rank, name,
                                             sizeof name),

@@ -54,7 +54,7 @@ static int listen_fail_port(const struct dtn_boot *boot, int sys_errno,
                             const char *owner, struct dtensor_error *err)
 {
     const struct dtn_host *host = boot->hosts[boot->host];
-    int port = boot->cluster->transport.port;
+    int port = boot->port;
 
     if (sys_errno == EADDRINUSE && *owner)
         return dtn_fail_sys(err, sys_errno, "boot: port %d on %s is in use: %s",

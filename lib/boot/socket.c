@@ -46,6 +46,13 @@ void dtn_boot_socket_name(struct dtn_boot *boot, const char *job)
              (unsigned)geteuid(), job, (unsigned long long)dtn_digest(text));
 }
 
+int dtn_boot_socket_port(const struct dtn_boot *boot)
+{
+    const int port = boot->cluster->transport.port;
+
+    return port > 0 ? port : 17800 + (int)(dtn_digest(boot->job) % 1000);
+}
+
 socklen_t dtn_boot_socket_unix_addr(const struct dtn_boot *boot,
                                   struct sockaddr_un *addr)
 {
@@ -85,7 +92,7 @@ int dtn_boot_socket_resolve(const struct dtn_boot *boot, int rank,
     char port[16];
     int rc;
 
-    snprintf(port, sizeof port, "%d", boot->cluster->transport.port);
+    snprintf(port, sizeof port, "%d", boot->port);
     rc = getaddrinfo(host->address, port, &hints, &list);
     if (rc != 0)
         return dtn_fail(err, DTENSOR_ESYS, "boot: cannot look up \"%s\", the "

@@ -11,6 +11,11 @@
 #include <sys/socket.h>
 
 void dtn_boot_socket_name(struct dtn_boot *boot, const char *job);
+/* The TCP port of the job: [transport] port or, so that jobs that start at once
+ * on the same hosts have different ones as a rule, one that follows from the
+ * name of the job.
+ */
+int dtn_boot_socket_port(const struct dtn_boot *boot);
 
 /* The next connection, -1: none now, or *rc is the failure.  A foreign user's
  * is dropped.

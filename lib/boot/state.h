@@ -125,6 +125,7 @@ struct dtn_boot {
     bool root;                    /* rank 0                                   */
     struct dtn_boot_auth auth;    /* between hosts                            */
     char job[DTN_FRAME_JOB_MAX];  /* what all ranks of the job have in common */
+    int port;                     /* TCP port of the first rank of each host  */
     char name[108];               /* AF_UNIX, abstract: without the NUL byte  */
 
     int unix_fd;                  /* listens for ranks of this host, or -1    */

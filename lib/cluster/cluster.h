@@ -74,7 +74,7 @@ struct dtn_share {
 struct dtn_transport_conf {
     enum dtn_wire intra_node;     /* shm, tcp or rc; default shm              */
     enum dtn_wire inter_node;     /* rc, tcp or auto; default tcp             */
-    int port;                     /* default 17800                            */
+    int port;                     /* -1: follows from the name of the job     */
     int mtu;                      /* bytes; -1: not given                     */
     int traffic_class;            /* GRH traffic class; -1: not given         */
     int service_level;            /* InfiniBand SL; -1: not given             */

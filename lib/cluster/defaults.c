@@ -1,8 +1,8 @@
 /* defaults.c - the defaults of a cluster file
  *
- * All defaults of keys are in this file.  For example, the port is 17800 for a
- * file without [transport] and for a cluster without a file.  -1 leaves the
- * choice to the transport.
+ * All defaults of keys are in this file.  For example, op_timeout is 10 minutes
+ * for a file without [transport] and for a cluster without a file.  -1 leaves
+ * the choice to the transport, or of the port to the job.
  */
 #include "cluster/defaults.h"
 #include "cluster/cluster.h"
@@ -13,7 +13,7 @@ void dtn_transport_defaults(struct dtn_transport_conf *conf)
     *conf = (struct dtn_transport_conf){
         .intra_node = DTN_WIRE_SHM,
         .inter_node = DTN_WIRE_TCP,
-        .port = 17800,
+        .port = -1,
         .mtu = -1,
         .traffic_class = -1,
         .service_level = -1,

@@ -192,7 +192,7 @@ static int whoami_hosts(struct dtn_whoami_search *search,
     world->rank = host->first_rank;
     world->size = c->world_size;
     snprintf(world->job, sizeof world->job, "file-%s-%d", c->name,
-             c->transport.port);
+             c->transport.port > 0 ? c->transport.port : 0);
     snprintf(world->launcher, sizeof world->launcher, "the host's name");
     return DTN_FOUND;
 }

@@ -327,7 +327,7 @@ static const char same_file[] =
     "hca = mlx5_0:1 + mlx5_2:1, mlx5_1 +mlx5_3\ncpus = 0-3 | 4-7\n"
     "[mesh \"row\"]\ndims = tp=2\nranks = 2,3\n"
     "[mesh \"world\"]\nranks = all\ndims = dp=2,tp=2\n"
-    "[transport]\nheartbeat = 1000ms\nregister_limit = 524288\nport = 17800\n"
+    "[transport]\nheartbeat = 1000ms\nregister_limit = 524288\n"
     "[redistribute]\npipeline = 4096K\n"
     "[cluster]\nname = c\nversion = 1\nauth = auto\nworld_size = 4";
 

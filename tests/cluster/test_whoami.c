@@ -154,7 +154,7 @@ static const struct env_case {
       "SLURM_JOB_ID" },
     { "a world of one rank needs no step", JOB "SLURM_PROCID=0 DTN_HOST=n5",
       "one.ini", "rank 0 of 1, local 0 on n5, the host's name, job "
-      "file-t-17800" },
+      "file-t-0" },
 
     /* ---- a step that does not fit its numbers or the file */
     { "SLURM_PROCID is no number", STEP("x", "8", "0", "n0", "n[0-1]",
@@ -242,7 +242,7 @@ static const struct env_case {
 
     /* ---- hosts in the file */
     { "one rank on this host", "DTN_HOST=n2", "flat.ini",
-      "rank 2 of 4, local 0 on n2, the host's name, job file-t-17800" },
+      "rank 2 of 4, local 0 on n2, the host's name, job file-t-0" },
     { "this host is not in the file", "DTN_HOST=n9", "flat.ini", "ECONF: "
       "nothing says which rank of flat.ini this process is (start it with srun "
       "or dtensor-run -n 4): dtensor-run: DTN_RANK is not set; Slurm step: "
