@@ -8,6 +8,8 @@
 # Without this test, srun could start a job whose ranks do not find each other,
 # since every other test makes up the variables of Slurm.
 . "$top_srcdir/tests/tap.sh"
+. "$top_srcdir/tests/session.sh"
+. "$top_srcdir/tests/slurm/jobs.sh"
 tests=$top_srcdir/tests
 who=$top_builddir/tests/cluster/whoami_print
 
@@ -137,8 +139,7 @@ runs on n. (SLUR.*), meet.ini puts it on n.: use srun --distribution=block" \
 # The same for a leader, by the names of the nodes and the default port.
 leaders() {
     [ -n "$1" ] || { skip_test "a leader without its file" "needs root"; return; }
-    printf '%s\n' '127.0.0.1 localhost' '127.0.0.2 n0' '127.0.0.3 n1' >hosts
-    mount --bind hosts /etc/hosts || return
+    named || return
     together 4 "a node whose leader has no file: it is told to all, and why" \
         "none.ini: error: cannot open: .*" srun -Q -N2 -w n0,n1 --ntasks-per-node=2 bash -c '
         [ $SLURM_PROCID != 2 ] || set -- none.ini
@@ -214,34 +215,6 @@ up \"n0\", the address of host n0: WHY (see /etc/hosts, or give IP addresses as 
             s/boot: rank [0-9] on n[01] failed: /boot: /' <<<"$out"
 }
 
-# The README's cluster file, program and job; the two nodes have the names and
-# addresses of these, and the bench has 64 KiB to move.
-readme() {
-    local library=$top_builddir/.libs job i
-    fence() {
-        awk -v fence="\`\`\`$1" '
-            inside && /^```/ { exit }
-            inside { print }
-            $0 == fence { inside = 1 }' "$top_srcdir/README.md"
-    }
-    fence ini | sed 's/^hosts = node\[1-2\]$/hosts = n[0-1]\naddresses = 127.0.0.[2-3]/' \
-        >pair.ini
-    fence c >turn.c
-    # shellcheck disable=SC2086 # a list of words
-    ${CC:-cc} $SANITIZER_CFLAGS -I"$top_srcdir/lib" -o turn turn.c \
-        -L"$library" -ldtensor -Wl,-rpath,"$library"
-    fence sh | sed 's/\(dtensor-bench.*\)/\1 -e 64K -n 2/' >job.sh
-    job=$(PATH=$top_builddir:$PATH sbatch --parsable -w n0,n1 -o job.out job.sh)
-    for ((i = 0; i < 1200; i++)); do
-        [ -n "$(squeue -h -j "$job" 2>/dev/null)" ] || break
-        sleep .05
-    done
-    is "the README's job turns rows into columns on two nodes" \
-        "$(grep '^rank 0 holds' job.out)" "rank 0 holds 0 8, 16 24, 32 40, ..."
-    is "and measures them" "$(grep -c '^# wrong results 0 ' job.out) $(
-        head -c 1 speed.json)" "1 {"
-}
-
 many() {
     srun -N128 --ntasks-per-node=8 "$who" 2>&1 | sort -n >big.out
     is "1024 tasks on 128 nodes: everyone is somebody else" \
@@ -288,7 +261,8 @@ with_slurm() {
     fi
 }
 
-with_slurm 4 steps files starts leaders shells jobs readme
+with_slurm 4 steps files starts leaders shells jobs readme several \
+    tutorial requeued
 [ -z "$big" ] || with_slurm 128 many
 is "no process of all this is left" "$(pgrep -f "$base/[0-9]")" ""
 done_testing
