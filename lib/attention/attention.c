@@ -132,6 +132,7 @@ static struct dtn_cut_call cut_call(const struct cut *cut,
     const double width = (double)q->spec.shape[3];
 
     return (struct dtn_cut_call){ .way = way, .rows = rows,
+        .back = cut->grad != NULL,
         .k_spec = &cut->in[1]->spec, .v_spec = &cut->in[2]->spec,
         .k = part_of(cut->in[1]), .v = part_of(cut->in[2]),
         .queries = { .causal = cut->causal, .work = way->lse.dtype,
@@ -139,6 +140,14 @@ static struct dtn_cut_call cut_call(const struct cut *cut,
                             : width > 0 ? 1 / sqrt(width) : 1,
                      .flags = cluster->repro ? DTN_MATMUL_REPRO : 0,
                      .q = part_of(q), .lse = part_of(cut->lse) } };
+}
+
+/* In a context that only plans: what it sends. */
+static int cut_follow(struct dtn_cut_call *call, struct dtensor_error *err)
+{
+    call->dk.dtype = call->dv.dtype = call->queries.work;
+    return call->way->method == DTENSOR_ATTENTION_RING
+         ? dtn_attention_ring(call, err) : dtn_attention_gather(call, err);
 }
 
 static int cut_compute(const struct cut *cut, struct dtn_cut_call *call,
@@ -182,10 +191,13 @@ static int cut_run(struct cut *cut, const struct dtn_attention_way *way,
     if (rc == 0) {
         call = cut_call(cut, way, keys);
         call.queries.rows = queries[way->me];
-        rc = dtensor_alloc(mesh->ctx, cut_place(cut, &call, NULL) + 64,
-                           &cut->wide, &why);
+        if (!mesh->ctx->planning)
+            rc = dtensor_alloc(mesh->ctx, cut_place(cut, &call, NULL) + 64,
+                               &cut->wide, &why);
     }
-    if (rc == 0) {
+    if (rc == 0 && mesh->ctx->planning) {
+        rc = cut_follow(&call, err);
+    } else if (rc == 0) {
         cut_place(cut, &call, cut->wide);
         rc = cut_compute(cut, &call, err);
         dtensor_free(mesh->ctx, cut->wide);
@@ -298,7 +310,7 @@ int dtensor_attention(const struct dtensor *q, const struct dtensor *k,
     if (!q || !k || !v || !outp)
         return dtn_fail(err, DTENSOR_EINVAL, "attention: %s is NULL",
                         !q ? "q" : !k ? "k" : !v ? "v" : "outp");
-    rc = dtn_ctx_ready(q->spec.mesh->ctx, err);
+    rc = dtn_ctx_follows(q->spec.mesh->ctx, err);
     if (rc == 0)
         rc = dtn_attention_way((struct dtensor_spec[]){ q->spec, k->spec,
                                v->spec }, how, &way, err);

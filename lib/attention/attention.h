@@ -13,6 +13,8 @@
 #include "attention/way.h"
 #include "dtensor.h"
 
+#include <stdbool.h>
+
 /* What a call leaves for its gradients, as a tape notes it: this operator, with
  * q, k and v, the result, and the logarithms of the sums of exponentials.
  * args.count is the method.
@@ -29,8 +31,9 @@ int dtn_attention_gradients(const struct dtensor *const in[5],
                             struct dtensor *grads[3],
                             struct dtensor_error *err);
 
-/* One call on this rank, forward or, if queries.grad has data, backward. */
+/* One call on this rank. */
 struct dtn_cut_call {
+    bool back;                    /* backward: queries.grad is there          */
     const struct dtn_attention_way *way;         /* that it takes             */
     const struct dtensor_spec *k_spec, *v_spec;  /* of keys and values        */
     struct dtn_queries queries;   /* without room and progress                */

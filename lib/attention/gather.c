@@ -6,6 +6,7 @@
  */
 #include "attention/attention.h"
 #include "base/dtype.h"
+#include "job/ctx.h"
 #include "job/watcher.h"
 #include "math/pointwise.h"
 #include "mesh/mesh.h"
@@ -53,7 +54,7 @@ static size_t place(struct half side[2], const struct dtn_cut_call *call,
 
     for (int i = 0; i < 2; i++) {
         side[i].whole = widened(&side[i], side[i].part.dtype, memory, &at);
-        if (call->queries.grad.data)
+        if (call->back)
             side[i].grads = widened(&side[i], call->queries.work, memory, &at);
     }
     return at;
@@ -92,16 +93,16 @@ static int gather_run(struct dtn_cut_call *call, const struct half side[2],
     const struct dtn_keys keys = { .rows = { 1, &all },
         .k = side[0].whole, .v = side[1].whole, .dk = side[0].grads,
         .dv = side[1].grads };
-    const bool back = call->queries.grad.data != NULL;
+    const bool back = call->back, follows = call->k_spec->mesh->ctx->planning;
     const int cut = call->way->cut;
     int rc = 0;
 
     for (int i = 0; i < 2 && rc == 0; i++) {
         rc = gather(&side[i], cut, err);
-        if (back)
+        if (back && !follows)
             dtn_array_fill(&side[i].grads, 0);
     }
-    if (rc == 0)
+    if (rc == 0 && !follows)
         rc = back ? dtn_queries_back(&call->queries, &keys, err)
                   : dtn_queries_see(&call->queries, &keys, err);
     for (int i = 0; i < 2 && rc == 0 && back; i++)
@@ -118,7 +119,11 @@ int dtn_attention_gather(struct dtn_cut_call *call, struct dtensor_error *err)
     const size_t bytes = place(side, call, NULL);
     struct dtensor_error why;
     void *memory;
-    int rc = dtensor_alloc(ctx, bytes + 64 + dtn_queries_room(&call->queries,
+    int rc;
+
+    if (ctx->planning)
+        return gather_run(call, side, err);
+    rc = dtensor_alloc(ctx, bytes + 64 + dtn_queries_room(&call->queries,
                            call->k_spec->shape[2], call->v.shape[3]), &memory,
                            &why);
 

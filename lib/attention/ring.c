@@ -9,8 +9,12 @@
 #include "attention/attention.h"
 #include "base/dtype.h"
 #include "coll/message.h"
+#include "job/ctx.h"
+#include "job/watcher.h"
+#include "layout/layout.h"
 #include "math/pointwise.h"
 #include "mesh/mesh.h"
+#include "sched/call.h"
 #include "tensor/tensor.h"
 #include "dtensor.h"
 
@@ -169,7 +173,7 @@ static int ring_begin(struct passing *ring, char **memoryp,
                       struct dtensor_error *err)
 {
     struct dtn_cut_call *call = ring->call;
-    const bool back = call->queries.grad.data != NULL;
+    const bool back = call->back;
     const size_t room = dtn_queries_room(&call->queries, call->k.shape[2],
                                          call->v.shape[3]);
     const size_t pass = aligned(ring->bytes), grad = aligned(ring->grad_bytes);
@@ -202,16 +206,44 @@ static int ring_begin(struct passing *ring, char **memoryp,
     return 0;
 }
 
+/* In a context that only plans: tell who counts of the shifts, each with the
+ * bytes of all ranks.
+ */
+static int ring_follow(const struct dtn_cut_call *call)
+{
+    const struct dtensor_spec *k = call->k_spec, *v = call->v_spec;
+    struct dtn_watcher *watcher = k->mesh->ctx->watcher;
+    const int passes = call->way->n - 1;
+    const int follows = call->back && passes > 0 ? call->way->n : 0;
+    uint64_t elements = 0;
+
+    for (int p = 0; p < k->mesh->group.n; p++)
+        elements += (uint64_t)(dtn_local_numel(k, p) + dtn_local_numel(v, p));
+    for (int i = 0; watcher && i < passes + follows; i++) {
+        const enum dtensor_dtype dtype = i < passes ? k->dtype
+                                                    : call->queries.work;
+
+        watcher->begin(watcher, &(struct dtn_activity){
+            .kind = DTN_WATCHED_CALL, .name = "shift", .coll = DTN_COLL_PAIRS,
+            .bytes = elements * dtensor_dtype_size(dtype) });
+        watcher->end(watcher);
+    }
+    return 0;
+}
+
 int dtn_attention_ring(struct dtn_cut_call *call, struct dtensor_error *err)
 {
-    const bool back = call->queries.grad.data != NULL;
+    const bool back = call->back;
     struct passing ring = { .call = call,
         .bytes = bytes_of(&call->k) + bytes_of(&call->v),
         .grad_bytes = bytes_of(&call->dk) + bytes_of(&call->dv) };
     struct dtensor_error why;
     char *memory = NULL;
-    int rc = ring_begin(&ring, &memory, &why);
+    int rc;
 
+    if (call->k_spec->mesh->ctx->planning)
+        return ring_follow(call);
+    rc = ring_begin(&ring, &memory, &why);
     if (rc != 0)
         return dtn_tensor_end_all(call->way->ring, rc, &why, err);
     for (int step = 0; step < call->way->n && rc == 0; step++)

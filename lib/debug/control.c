@@ -208,3 +208,27 @@ int dtensor_debug_counts(const struct dtensor_ctx *ctx, const char *scope,
     *count = dtn_scope_sum(counters, at, direction, kind);
     return 0;
 }
+
+int dtensor_debug_line(const struct dtensor_ctx *ctx, int i,
+                       struct dtensor_debug_line *line,
+                       struct dtensor_error *err)
+{
+    const struct dtn_counters *counters = dtn_counters_of(ctx);
+    const struct dtn_line *at;
+
+    if (!counters)
+        return dtn_fail(err, DTENSOR_EINVAL, "debug_line: nothing was counted "
+                        "(call dtensor_debug_begin() first)");
+    if (i < 0 || i >= counters->nlines)
+        return dtn_fail(err, DTENSOR_EINVAL, "debug_line: there is no line %d "
+                        "of %d", i, counters->nlines);
+    at = &counters->lines[i];
+    *line = (struct dtensor_debug_line){
+        .scope = counters->scopes[at->scope].name,
+        .direction = at->direction, .what = dtn_watched_word(at->kind),
+        .name = at->name, .tensors = at->tensors, .kind = at->what,
+        .op = at->op, .operand = at->operand,
+        .why = at->kind == DTN_WATCHED_REDIST ? at->why : NULL,
+        .count = at->count };
+    return 0;
+}

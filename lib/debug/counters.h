@@ -3,6 +3,7 @@
  * control.c  begins and ends, scopes of the program, queries
  * told.c     what the watcher of the context does
  * scopes.c   the tree of scopes
+ * kinds.c    as which collectives a redistribute counts
  * lines.c    operators, redistributes and collectives, by scope and tensors
  * wire.c     the bytes that transports take
  * text.c     as text
@@ -51,6 +52,8 @@ struct dtn_line {
     char op[48];                  /* REDIST: for whom; "": the program asked  */
     int operand;                  /* which of its tensors                     */
     const char *why;              /* static                                   */
+    int what;                     /* REDIST, CALL: the kind as which it       */
+                                  /* counts first; -1: none                   */
     struct dtensor_debug_count count; /* of all times                         */
 };
 
@@ -147,6 +150,12 @@ struct dtensor_debug_count dtn_scope_sum(const struct dtn_counters *counters,
  */
 int dtn_line_of(struct dtn_counters *counters,
                 const struct dtn_activity *activity);
+
+/* kinds.c: bit k: a redistribute or a collective counts as one of kind k. */
+unsigned dtn_activity_kinds(const struct dtn_activity *activity);
+
+/* trace.c: what a line is, as a word. */
+const char *dtn_watched_word(enum dtn_watched kind);
 
 /* wire.c: count what transports take, from now on, or not any more; the bytes
  * so far.

@@ -23,7 +23,8 @@ static uint64_t line_hash(const struct dtn_counters *counters,
 {
     const struct dtn_cause *cause = &counters->watcher.cause;
     const int which[] = { counters->scope, (int)counters->direction,
-                          (int)a->kind, cause->operand };
+                          (int)a->kind, cause->operand, counters->counted >= 0
+    };
     uint64_t hash = XXH3_64bits(which, sizeof which);
 
     hash = text_hash(a->name, hash);
@@ -54,6 +55,21 @@ static void tensors_format(const struct dtn_activity *a, char *text,
     }
 }
 
+/* The first kind as which it counts; -1: none, as for a step of what counts. */
+static int kind_of(const struct dtn_counters *counters,
+                   const struct dtn_activity *a)
+{
+    const bool counts = counters->counted < 0 &&
+                        (a->kind == DTN_WATCHED_REDIST ||
+                         a->kind == DTN_WATCHED_CALL);
+    const unsigned kinds = counts ? dtn_activity_kinds(a) : 0;
+    int kind = 0;
+
+    while (kinds >> kind > 1 && !(kinds >> kind & 1))
+        kind++;
+    return kinds ? kind : -1;
+}
+
 static int line_make(struct dtn_counters *counters, uint64_t hash,
                      const struct dtn_activity *a)
 {
@@ -65,8 +81,8 @@ static int line_make(struct dtn_counters *counters, uint64_t hash,
 
     *line = (struct dtn_line){ .hash = hash, .kind = a->kind, .next = -1,
         .direction = counters->direction, .scope = counters->scope,
-        .operand = cause->operand,
-        .why = cause->why };
+        .operand = cause->operand, .why = cause->why,
+        .what = kind_of(counters, a) };
     snprintf(line->name, sizeof line->name, "%s", a->name);
     snprintf(line->op, sizeof line->op, "%s",
              moves && cause->op ? cause->op : "");

@@ -7,7 +7,6 @@
 #include "base/wait.h"
 #include "debug/counters.h"
 #include "layout/spec.h"
-#include "mesh/mesh.h"
 #include "sched/call.h"
 
 /* The counters are indexed by enum dtn_coll. */
@@ -24,46 +23,6 @@ static struct dtn_counters *counters_of(struct dtn_watcher *watcher)
 static uint64_t moved(const struct dtn_counters *counters)
 {
     return counters->watcher.mapped + dtn_wire_bytes(counters);
-}
-
-static bool cuts(const struct dtensor_placement *p)
-{
-    return p->kind != DTENSOR_REPLICATE && p->kind != DTENSOR_PARTIAL;
-}
-
-/* What a mesh dimension does between two placements; -1: each rank keeps what
- * it has, or less of it.
- */
-static int change_of(const struct dtensor_placement *from,
-                     const struct dtensor_placement *to)
-{
-    if (from->kind == DTENSOR_PARTIAL)
-        return to->kind == DTENSOR_REPLICATE ? DTENSOR_ALLREDUCE
-             : cuts(to) ? DTENSOR_REDUCE_SCATTER : -1;
-    if (!cuts(from))
-        return -1;
-    return to->kind == DTENSOR_REPLICATE ? DTENSOR_ALLGATHER
-         : !cuts(to) ? -1
-         : from->kind == to->kind && from->dim == to->dim ? -1
-         : DTENSOR_ALL_TO_ALL;
-}
-
-/* Bit k: a redistribute is a collective of kind k. */
-static unsigned redist_kinds(const struct dtn_activity *a)
-{
-    const struct dtensor_spec *from = a->in, *to = a->out;
-    unsigned kinds = 0;
-
-    if (a->scatters)
-        return 1u << DTENSOR_SCATTER;
-    if (from->mesh != to->mesh)
-        return 1u << DTENSOR_DEBUG_EXCHANGE;
-    for (int m = 0; m < from->mesh->ndim; m++) {
-        const int kind = change_of(&from->placement[m], &to->placement[m]);
-
-        kinds |= kind < 0 ? 0 : 1u << kind;
-    }
-    return kinds;
 }
 
 /* Open what counts, with its calls; `kinds` 0: nothing counts. */
@@ -97,8 +56,7 @@ static void move_begin(struct dtn_counters *counters, struct dtn_open *open,
                        const struct dtn_activity *a)
 {
     if (counters->counted < 0)
-        count_begin(counters, open, a->kind == DTN_WATCHED_CALL
-                    ? 1u << a->coll : redist_kinds(a), a);
+        count_begin(counters, open, dtn_activity_kinds(a), a);
     for (int i = 0; i < counters->depth; i++)
         if (counters->open[i].line >= 0)
             counters->lines[counters->open[i].line].count.predicted_bytes +=

@@ -44,6 +44,11 @@ static const char *const categories[DTN_NWATCHED] = {
     [DTN_WATCHED_CALL] = "collective"
 };
 
+const char *dtn_watched_word(enum dtn_watched kind)
+{
+    return categories[kind];
+}
+
 static void event_where(const struct dtn_counters *counters, const char *ph,
                         int64_t ns, FILE *stream)
 {

@@ -159,8 +159,11 @@ void dtensor_unregister(struct dtensor_ctx *ctx, void *mem);
 /* A context that can plan but not communicate: that of rank 0 of the cluster in
  * the file `path` or, if `path` is NULL, of a cluster of `nranks` ranks with
  * `per_host` (0: all) on each host.  Meshes, specs and plans are made and
- * queried as usual; calls that would communicate or hold elements fail with
- * EINVAL.
+ * queried as usual.  Tensors have no elements, dtensor_local_bytes() is 0, and
+ * operators, redistributes, modules and tapes compute and send nothing: only
+ * placements follow, and counters (dtensor_debug_begin()) say what all ranks
+ * would move.  Calls on memory fail with EINVAL, among them collectives and
+ * those that need elements.
  *
  * Collective: no.   Blocks: no.
  * Owns:   *ctxp is the caller's, for dtensor_fini().

@@ -72,7 +72,8 @@ enum {
 /* Counts of this rank. */
 struct dtensor_debug_count {
     uint64_t calls;            /* collectives                                 */
-    uint64_t predicted_bytes;  /* that their schedules move                   */
+    uint64_t predicted_bytes;  /* that their schedules move; in a context     */
+                               /* that only plans, of all ranks together      */
     uint64_t sent_bytes;       /* that transports took from this rank, and    */
                                /* that it read from mapped memory of peers    */
     int64_t time_ns;           /* in these calls                              */
@@ -94,6 +95,39 @@ int dtensor_debug_counts(const struct dtensor_ctx *ctx, const char *scope,
                          enum dtensor_direction direction, int kind,
                          struct dtensor_debug_count *count,
                          struct dtensor_error *err);
+
+/* What this rank does again and again: a line for each operator, redistribute
+ * and collective that differs from the others in its scope, its direction or
+ * its tensors.
+ */
+struct dtensor_debug_line {
+    const char *scope;         /* name of the innermost scope; "all": none    */
+    enum dtensor_direction direction; /* when it runs                         */
+    const char *what;          /* "operator", "redistribute", "batch" of      */
+                               /* them, "collective" that is run, "backward"  */
+                               /* of an operator                              */
+    const char *name;          /* of the operator or algorithm                */
+    const char *tensors;       /* "f32[8,4](S(0)) -> f32[8,4](R)", maybe cut; */
+                               /* "": none                                    */
+    int kind;                  /* redistribute, collective: as what it counts */
+                               /* first; -1: it does not count itself         */
+    const char *op;            /* redistribute: for which operator or style;  */
+                               /* "": the program asked                       */
+    int operand;               /* which of its tensors                        */
+    const char *why;           /* redistribute: the reason; NULL: another     */
+    struct dtensor_debug_count count; /* of all times; calls: runs            */
+};
+
+/* Line `i`, in the order in which they were first run.
+ *
+ * Collective: no.   Blocks: no.
+ * Owns:   texts are the context's, until counting begins again.
+ * Errors: EINVAL  nothing was counted, or there is no such line
+ * Semantics: its own.
+ */
+int dtensor_debug_line(const struct dtensor_ctx *ctx, int i,
+                       struct dtensor_debug_line *line,
+                       struct dtensor_error *err);
 
 enum dtensor_debug_level {
     DTENSOR_DEBUG_COLLECTIVES, /* the collectives of all scopes               */

@@ -169,6 +169,19 @@ const struct dtensor *dtensor_tape_grad(const struct dtensor_tape *tape,
 /* Forget what was noted, and the gradients; what is watched stays watched. */
 void dtensor_tape_clear(struct dtensor_tape *tape);
 
+/* The bytes of this rank's parts of what the tape keeps for the backward: each
+ * tensor once, without those that are watched.  `path` NULL: of all calls; else
+ * of tensors that a call of the module at this path was the first to keep,
+ * without the modules below it; "" is no module.  After the backward, 0.  In a
+ * context that only plans: what the first rank of the meshes would hold.
+ *
+ * Collective: no.   Blocks: no.
+ * Errors: EINVAL  tape or bytesp is NULL;  ENOMEM
+ * Semantics: its own.
+ */
+int dtensor_tape_bytes(const struct dtensor_tape *tape, const char *path,
+                       uint64_t *bytesp, struct dtensor_error *err);
+
 /* Print the noted calls: results, inputs, and what is kept for the backward;
  * after it also how each gradient lay, and where it was brought.
  *

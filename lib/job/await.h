@@ -94,4 +94,9 @@ int dtn_ctx_check(const struct dtensor_ctx *ctx, struct dtensor_error *err);
  */
 int dtn_ctx_ready(const struct dtensor_ctx *ctx, struct dtensor_error *err);
 
+/* The same for a call on tensors, which a context that only plans can follow:
+ * its tensors have no elements, so that nothing is computed or sent.
+ */
+int dtn_ctx_follows(const struct dtensor_ctx *ctx, struct dtensor_error *err);
+
 #endif

@@ -90,6 +90,11 @@ int dtn_ctx_ready(const struct dtensor_ctx *ctx, struct dtensor_error *err)
     return first->code;
 }
 
+int dtn_ctx_follows(const struct dtensor_ctx *ctx, struct dtensor_error *err)
+{
+    return ctx->planning && !ctx->finished ? 0 : dtn_ctx_ready(ctx, err);
+}
+
 int dtn_call_give_up(const struct dtn_group *group, int rc,
                      const struct dtensor_error *why,
                      struct dtensor_error *err)

@@ -8,7 +8,6 @@
  */
 #include "base/array.h"
 #include "base/error.h"
-#include "job/ctx.h"
 #include "mesh/mesh.h"
 #include "module/module.h"
 #include "module/place.h"
@@ -155,16 +154,13 @@ static const char *style_choose(const struct dtensor_module *module,
     return module->mesh ? dtn_placed : NULL;
 }
 
-/* Does the module lack a parameter that its style cuts?  In a context that only
- * plans there are no parameters.
- */
+/* Does the module lack a parameter that its style cuts? */
 static int params_check(struct dtensor_module *module, void *arg,
                         struct dtensor_error *err)
 {
     char path[DTN_PATH_SIZE];
 
-    if (module->ctx->planning || !module->styled ||
-        !module->styled->pattern ||
+    if (!module->styled || !module->styled->pattern ||
         !module->styled->row->params[0].name ||
         dtensor_module_param(module, "weight"))
         return 0;

@@ -117,7 +117,8 @@ static void bind_work(const struct dtn_decision *d, struct dtn_op_bound *b)
 
     if (b->local->work && parts.me >= 0)
         b->work = dtn_op_aligned(b->local->work(b->local, &parts));
-    b->staged = !b->local->fill && (mesh->memory == DTENSOR_CUDA ||
+    b->staged = !b->local->fill && !mesh->ctx->planning &&
+                (mesh->memory == DTENSOR_CUDA ||
                                     mesh->ctx->all_on_device);
     b->kernels = b->staged && dtn_op_launches(mesh->ctx) && parts.me >= 0 &&
                  dtn_op_has_kernels(b->local, &parts, &bytes);

@@ -5,9 +5,15 @@
  * of their elements.
  */
 #include "op/collective.h"
+#include "op/rule.h"
+#include "op/signature.h"
+#include "job/ctx.h"
+#include "job/watcher.h"
 #include "layout/placement.h"
 #include "mesh/mesh.h"
 #include "redist/cost.h"
+#include "redist/predict.h"
+#include "sched/call.h"
 #include "dtensor.h"
 
 #include <string.h>
@@ -23,22 +29,33 @@ unsigned dtn_collective_dims(const struct dtn_options *options,
     return dims;
 }
 
+/* A number for each row of the first input, as that lies. */
+static struct dtensor_spec rows_spec(const struct dtn_signature *sig,
+                                     const struct dtensor_spec *in,
+                                     unsigned dims)
+{
+    static const struct dtensor_placement whole = { .kind =
+                                                        DTENSOR_REPLICATE };
+    struct dtensor_spec rows = *in;
+
+    rows.dtype = DTENSOR_F64;
+    for (int d = 0; d < rows.ndim; d++)
+        if (sig->in[0].inner[d] != DTN_WHOLE)
+            rows.shape[d] = 1;
+    for (int m = 0; m < rows.mesh->ndim; m++)
+        if (dims >> m & 1)
+            rows.placement[m] = whole;
+    return rows;
+}
+
 /* Rows of the first input that a rank has a part of. */
 static double rows_of(const struct dtn_options *options,
                       const struct dtn_tuple *choice, unsigned dims)
 {
-    static const struct dtensor_placement whole = { .kind =
-                                                        DTENSOR_REPLICATE };
-    const struct dtn_signature *sig = options->sig;
-    struct dtensor_spec rows = sig->call->in[0];
+    struct dtensor_spec rows = options->sig->call->in[0];
 
     dtn_choice_input(options, choice, 0, rows.placement);
-    for (int d = 0; d < rows.ndim; d++)
-        if (sig->in[0].inner[d] != DTN_WHOLE)
-            rows.shape[d] = 1;
-    for (int m = 0; m < options->ndim; m++)
-        if (dims >> m & 1)
-            rows.placement[m] = whole;
+    rows = rows_spec(options->sig, &rows, dims);
     return dtn_volume_local(&rows, rows.placement);
 }
 
@@ -61,4 +78,49 @@ double dtn_collective_cost(const struct dtn_options *options,
         word += n + strspn(word + n, " ");
     }
     return sum;
+}
+
+/* One allreduce, of `each` numbers for a row. */
+static void allreduce_follow(struct dtn_watcher *watcher,
+                             const struct dtensor_spec *rows, unsigned dims,
+                             size_t each)
+{
+    const double bytes = dtn_volume_local(rows, rows->placement) *
+                         (double)(each * sizeof(double));
+    struct dtn_cost cost;
+
+    dtn_cost_init(rows->mesh, &cost);
+    watcher->begin(watcher, &(struct dtn_activity){
+        .kind = DTN_WATCHED_CALL, .name = "allreduce",
+        .coll = DTN_COLL_ALLREDUCE,
+        .bytes = dtn_allreduce_bytes(rows, dims, each),
+        .ns = dtn_cost_allreduce(&cost, rows->mesh, dims, bytes) });
+    watcher->end(watcher);
+}
+
+int dtn_collective_follow(const struct dtn_decision *d,
+                          struct dtensor_error *err)
+{
+    const unsigned dims = d->inferred.collective;
+    struct dtn_watcher *watcher = d->in[0].mesh->ctx->watcher;
+    const struct dtn_rule *rule = NULL;
+    struct dtn_signature sig;
+    struct dtensor_spec rows;
+    int rc;
+
+    if (dims == 0 || !watcher)
+        return 0;
+    rc = dtn_rule_of(&d->call, &rule, err);
+    if (rc == 0)
+        rc = dtn_signature_init(&sig, rule, &d->call, err);
+    if (rc != 0)
+        return rc;
+    rows = rows_spec(&sig, &d->inferred.want[0], dims);
+    for (const char *word = rule->collective; *word; word += *word == ' ') {
+        const size_t each = strcspn(word, " ");
+
+        allreduce_follow(watcher, &rows, dims, each);
+        word += each;
+    }
+    return 0;
 }

@@ -10,6 +10,7 @@
  */
 #include "op/bound.h"
 #include "op/cache.h"
+#include "op/collective.h"
 #include "op/kernels.h"
 #include "op/local.h"
 #include "op/rule.h"
@@ -108,7 +109,7 @@ static int run_begin(struct running *run, const struct dtn_op_key *key,
     *run = (struct running){ .in = key->tensor, .args = key->args,
                              .nout = nout,
                              .mesh = key->tensor[0]->spec.mesh };
-    rc = dtn_ctx_ready(run->mesh->ctx, err);
+    rc = dtn_ctx_follows(run->mesh->ctx, err);
     if (rc == 0)
         rc = dtn_decide(key, &run->d, err);
     if (rc == 0 && nout > run->d->inferred.nout)
@@ -141,6 +142,8 @@ static int run_memory(const struct running *run, void **scratchp,
     void *work;
     int rc = 0;
 
+    if (run->mesh->ctx->planning)
+        return 0;
     if (b->scratch > 0)
         rc = dtn_op_scratch(run->mesh, b->scratch, scratchp, &why);
     if (rc == 0 && b->work > 0)
@@ -160,8 +163,7 @@ static int run_inputs(const struct running *run, struct dtensor_error *err)
         if (!b->input[i].moves)
             continue;
         move_log(run, i, DTN_LOG_DEBUG);
-        b->in[i].data = b->scratch > 0 ? (char *)scratch + b->input[i].at
-                                       : NULL;
+        b->in[i].data = scratch ? (char *)scratch + b->input[i].at : NULL;
         rc = dtn_redistribute(&run->d->in[i], &run->d->inferred.want[i],
                               run->in[i]->local, b->in[i].data, err);
     }
@@ -181,6 +183,8 @@ static int run_local(const struct running *run, struct dtensor *const out[],
     void *scratch;
     int rc = 0;
 
+    if (run->mesh->ctx->planning)
+        return dtn_collective_follow(run->d, err);
     if (b->local->fill)
         return b->local->fill(b->local, &parts, out, err);
     if (parts.me < 0)

@@ -135,6 +135,8 @@ static int batch_add(struct dtensor_batch *batch, struct batch_item *item,
                      const struct dtensor_spec *src,
                      const struct dtensor_spec *dst, struct dtensor_error *err)
 {
+    static const struct dtensor_plan_options direct = {
+        .route = DTENSOR_ROUTE_DIRECT };
     struct dtn_phase phase[DTN_MAX_PHASES];
 
     item->src = *src;
@@ -144,6 +146,8 @@ static int batch_add(struct dtensor_batch *batch, struct batch_item *item,
         phase[0].kind != DTN_PHASE_EXCHANGE ||
         !batch_has_room(batch, &phase[0]))
         return dtensor_plan_create(src, dst, NULL, &item->alone, err);
+    if (batch->ctx->planning)                /* as much as its share of one   */
+        return dtensor_plan_create(src, dst, &direct, &item->alone, err);
     item->phase = phase[0];
     batch_share(batch, item, dtn_redist_hash(src, dst, DTN_NO_ROOT));
     return 0;
@@ -382,7 +386,7 @@ int dtensor_batch_create(int n, const struct dtensor_spec src[],
     if (n < 1 || !src[0].mesh)
         return dtn_fail(err, DTENSOR_EINVAL, "batch: %d tensors; expected 1 or "
                         "more, each with a mesh", n);
-    rc = dtn_ctx_ready(src[0].mesh->ctx, err);
+    rc = dtn_ctx_follows(src[0].mesh->ctx, err);
     if (rc != 0)
         return rc;
     rc = batch_new(src[0].mesh->ctx, n, &batch, &why);
@@ -462,6 +466,11 @@ int dtn_batch_take(struct dtensor_batch *batch, int i,
     item->in = in;
     item->out = out;
     return 0;
+}
+
+struct dtensor_plan *dtn_batch_plan(const struct dtensor_batch *batch, int i)
+{
+    return batch->item[i].alone;
 }
 
 int dtn_batch_count(const struct dtensor_batch *batch)

@@ -17,6 +17,7 @@
 #include "redist/phases.h"
 #include "redist/pieces.h"
 #include "redist/plan.h"
+#include "redist/predict.h"
 #include "sched/call.h"
 #include "sched/emitters.h"
 #include "sched/exchange.h"
@@ -182,8 +183,8 @@ static bool bytes_leads(const struct dtensor_mesh *mesh, unsigned dims,
     return true;
 }
 
-/* One call for each group of the ranks. */
-static uint64_t bytes_calls(const struct dtn_phase *phase,
+/* One call for each group of the ranks, of `each` numbers for an element. */
+static uint64_t bytes_calls(const struct dtn_phase *phase, size_t each,
                             const struct bytes_of *of)
 {
     const struct dtensor_mesh *mesh = phase->src.mesh;
@@ -199,7 +200,8 @@ static uint64_t bytes_calls(const struct dtn_phase *phase,
         for (int i = 0; i < group.n; i++)
             rank[i] = mesh->group.ranks[rank[i]];
         bytes += bytes_call(phase, &group,
-                            (size_t)dtn_local_numel(&phase->dst, p), of);
+                            (size_t)dtn_local_numel(&phase->dst, p) * each,
+                            of);
     }
     free(rank);
     return bytes;
@@ -217,9 +219,19 @@ uint64_t dtensor_plan_bytes(const struct dtensor_plan *plan, int i, int from,
         if (i >= 0 && s != i)
             continue;
         bytes += phase->kind == DTN_PHASE_EXCHANGE ? bytes_exchange(phase, &of)
-                                                   : bytes_calls(phase, &of);
+                                                   : bytes_calls(phase, 1, &of);
     }
     return bytes;
+}
+
+uint64_t dtn_allreduce_bytes(const struct dtensor_spec *spec, unsigned dims,
+                             size_t each)
+{
+    const struct dtn_phase phase = { .kind = DTN_PHASE_REDUCE, .src = *spec,
+                                     .dst = *spec, .dims = dims,
+                                     .redop = DTENSOR_SUM };
+
+    return bytes_calls(&phase, each, &(struct bytes_of){ -1, -1 });
 }
 
 /* --------------------------------------------------------------- bounds --- */

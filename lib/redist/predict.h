@@ -5,6 +5,9 @@
 #include "redist/cost.h"
 #include "dtensor.h"
 
+#include <stddef.h>
+#include <stdint.h>
+
 /* Nanoseconds that a redistribute from src to dst, of one tensor on the mesh of
  * `cost`, takes by the route that AUTO chooses; 0 if they are equal.
  */
@@ -17,5 +20,11 @@ double dtn_redist_predict(const struct dtn_cost *cost,
 double dtn_redist_predict_least(const struct dtn_cost *cost,
                                 const struct dtensor_spec *src,
                                 const struct dtensor_spec *dst);
+
+/* plan_bytes.c: bytes between all ranks of allreduces along mesh dimensions, a
+ * bit set, of `each` numbers for an element of a rank's part.
+ */
+uint64_t dtn_allreduce_bytes(const struct dtensor_spec *spec, unsigned dims,
+                             size_t each);
 
 #endif

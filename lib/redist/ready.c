@@ -114,7 +114,7 @@ int dtn_redist_ready(struct dtensor_plan *r, struct dtensor_error *err)
 {
     int rc = 0;
 
-    if (r->ready || r->all->group.me < 0)
+    if (r->ready || r->all->group.me < 0 || r->dst.mesh->ctx->planning)
         return 0;
     for (int i = 0; rc == 0 && i < r->nsteps; i++) {
         struct dtn_redist_step *step = &r->step[i];

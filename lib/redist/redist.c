@@ -22,9 +22,9 @@ static int redist_all(const struct dtensor_spec *src,
     struct dtensor_error why;
     int rc;
 
-    if (dst->mesh->group.me < 0 && src->mesh->group.me < 0)
+    if (dst->mesh->group.me < 0 && src->mesh->group.me < 0 && !ctx->planning)
         return 0;
-    rc = dtn_ctx_ready(ctx, err);
+    rc = in || out ? dtn_ctx_ready(ctx, err) : dtn_ctx_follows(ctx, err);
     if (rc != 0)
         return rc;
     rc = dtn_redists_init(ctx, &why);
@@ -44,8 +44,8 @@ int dtn_redistribute_by(struct dtensor_plan *plan,
     int rc = dtn_redist_fits(plan, src, dst, err);
 
     if (rc == 0)
-        rc = dtn_ctx_ready(dst->mesh->ctx, err);
-    if (rc != 0 || plan->all->group.me < 0)
+        rc = dtn_ctx_follows(dst->mesh->ctx, err);
+    if (rc != 0 || (plan->all->group.me < 0 && !dst->mesh->ctx->planning))
         return rc;
     rc = dtn_redist_run(plan, in, out, &why);
     return rc == 0 ? 0 : dtn_redist_give_up(src, dst, rc, &why, err);

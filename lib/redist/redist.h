@@ -37,6 +37,9 @@ int dtn_request_redist(struct dtensor_plan *plan,
                       void *out, struct dtensor_request **requestp,
                       struct dtensor_error *err);
 
+/* batch.c: the plan of tensor `i`, in a context that only plans. */
+struct dtensor_plan *dtn_batch_plan(const struct dtensor_batch *batch, int i);
+
 /* batch.c: take: tensor `i` of the batch has these parts on this rank until the
  * batch is run.  Errors: EINVAL  it has other specs.  count: the number of
  * tensors.  run: run the batch.

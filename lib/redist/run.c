@@ -37,14 +37,19 @@ int dtn_phase_finish(const struct dtn_phase *phase, void *out, size_t count,
                             phase->divide, err);
 }
 
+static enum dtn_coll run_coll(const struct dtn_redist_step *step)
+{
+    return step->phase.kind == DTN_PHASE_REDUCE ? DTN_COLL_ALLREDUCE
+                                                : DTN_COLL_BROADCAST;
+}
+
 static struct dtn_call run_call(const struct dtn_redist_step *step)
 {
     const struct dtn_phase *phase = &step->phase;
 
     return (struct dtn_call){
-        .coll = phase->kind == DTN_PHASE_REDUCE ? DTN_COLL_ALLREDUCE
-                                                : DTN_COLL_BROADCAST,
-        .n = step->group->n, .me = step->group->me, .count = step->count,
+        .coll = run_coll(step), .n = step->group->n, .me = step->group->me,
+        .count = step->count,
         .on_device = step->group->on_device,
         .dtype = phase->dst.dtype, .redop = phase->redop,
         .divisor = phase->divide                 /* of a broadcast it is none */
@@ -125,6 +130,26 @@ static DTN_NOINLINE int redist_run_told(struct dtensor_plan *r, const void *in,
     return rc;
 }
 
+/* In a context that only plans, who counts is told of the bytes of all ranks.
+ */
+static int redist_follow(const struct dtensor_plan *r)
+{
+    struct dtn_watcher *watcher = r->dst.mesh->ctx->watcher;
+
+    for (int i = 0; watcher && i < r->nsteps; i++) {
+        const struct dtn_redist_step *step = &r->step[i];
+        const bool exchange = step->phase.kind == DTN_PHASE_EXCHANGE;
+
+        watcher->begin(watcher, &(struct dtn_activity){
+            .kind = DTN_WATCHED_CALL, .ns = step->ns,
+            .name = exchange ? "exchange" : dtn_coll_name(run_coll(step)),
+            .coll = exchange ? DTN_COLL_EXCHANGE : run_coll(step),
+            .bytes = dtensor_plan_bytes(r, i, -1, -1) });
+        watcher->end(watcher);
+    }
+    return 0;
+}
+
 int dtn_redist_run(struct dtensor_plan *r, const void *in, void *out,
                    struct dtensor_error *err)
 {
@@ -134,6 +159,8 @@ int dtn_redist_run(struct dtensor_plan *r, const void *in, void *out,
 
     if (ctx->watcher && dtn_watch_tells(ctx->watcher))
         return redist_run_told(r, in, out, err);
+    if (ctx->planning)
+        return redist_follow(r);
     number = dtn_redist_number(r);
     rc = dtn_requests_finish(ctx, err);
     if (rc == 0)

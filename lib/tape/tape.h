@@ -2,6 +2,7 @@
  *
  * record.c    notes calls
  * backward.c  walks them from the last to the first
+ * kept.c      the memory of what is kept
  * leaves.c    what is watched, and its gradients
  * own.c       backwards that the program gave
  * call.c      dtensor_tape_note()

@@ -124,20 +124,48 @@ static int batch_run_told(struct dtensor_batch *batch,
     return rc;
 }
 
+/* In a context that only plans each is told of with what it would move. */
+static int batch_follow(struct dtensor_batch *batch,
+                        const struct dtensor *const src[],
+                        struct dtensor *const dst[],
+                        struct dtn_watcher *watcher, struct dtensor_error *err)
+{
+    const struct dtn_cause cause = watcher->cause;
+    int rc = 0;
+
+    for (int i = 0; rc == 0 && i < dtn_batch_count(batch); i++) {
+        watcher->cause = cause;
+        watcher->cause.operand = i;
+        rc = dtn_redistribute_by(dtn_batch_plan(batch, i), &src[i]->spec,
+                                 &dst[i]->spec, NULL, NULL, err);
+    }
+    return rc;
+}
+
+static int batch_run(struct dtensor_batch *batch,
+                     const struct dtensor *const src[],
+                     struct dtensor *const dst[], struct dtensor_error *err)
+{
+    struct dtensor_ctx *ctx = src[0]->spec.mesh->ctx;
+
+    if (ctx->planning)
+        return ctx->watcher ? batch_follow(batch, src, dst, ctx->watcher, err)
+                            : 0;
+    return ctx->watcher ? batch_run_told(batch, src, dst, ctx->watcher, err)
+                        : dtn_batch_run(batch, err);
+}
+
 int dtensor_batch_run(struct dtensor_batch *batch,
                       const struct dtensor *const src[],
                       struct dtensor *const dst[], struct dtensor_error *err)
 {
-    struct dtn_watcher *watcher;
     int rc = 0;
 
     for (int i = 0; rc == 0 && i < dtn_batch_count(batch); i++)
         rc = dtn_batch_take(batch, i, &src[i]->spec, src[i]->local,
                             &dst[i]->spec, dst[i]->local, err);
-    watcher = src[0]->spec.mesh->ctx->watcher;
     if (rc == 0)
-        rc = watcher ? batch_run_told(batch, src, dst, watcher, err)
-                     : dtn_batch_run(batch, err);
+        rc = batch_run(batch, src, dst, err);
     for (int i = 0; rc == 0 && i < dtn_batch_count(batch); i++)
         rc = dtn_called_one("redistribute", src[i], dst[i], err);
     return rc;

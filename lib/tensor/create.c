@@ -185,7 +185,7 @@ static int distribute_run(const struct dtensor_spec *spec, const void *full,
     size_t bytes = (size_t)dtn_numel(spec->ndim, spec->shape) *
                    dtensor_dtype_size(spec->dtype);
 
-    if (root < 0 ||
+    if (root < 0 || spec->mesh->ctx->planning ||
         bytes <= spec->mesh->ctx->world.cluster->redistribute.pipeline_bytes)
         return dtn_scatter(spec, root, full, local, err);
     return dtn_scatter_slabs(spec, root, full, local, err);
@@ -210,6 +210,7 @@ int dtensor_distribute(const struct dtensor_spec *spec, const void *full,
                         "position of the mesh; expected 0 to %d, or -1", root,
                         n - 1);
     if (!full && me >= 0 && (root == me || root == -1) &&
+        !spec->mesh->ctx->planning &&
         dtn_numel(spec->ndim, spec->shape) > 0)
         return dtn_fail(err, DTENSOR_EINVAL, "distribute: full is NULL on "
                         "position %d, but root is %d", me, root);

@@ -17,8 +17,7 @@
 #include "dtensor.h"
 
 /* Fill the slots of the rooms that keep something from the beginning, if the
- * context was opened (rc is 0), and hand it over.  Only a rank of a job draws
- * random numbers.
+ * context was opened (rc is 0), and hand it over.
  */
 static int init_rooms(int rc, struct dtensor_ctx *ctx,
                       struct dtensor_ctx **ctxp, struct dtensor_error *err)
@@ -27,7 +26,7 @@ static int init_rooms(int rc, struct dtensor_ctx *ctx,
         rc = dtn_meshes_init(ctx, err);
     if (rc == 0)
         rc = dtn_coll_init(ctx, err);
-    if (rc == 0 && !ctx->planning)
+    if (rc == 0)
         rc = dtn_generator_init(ctx, err);
     if (rc != 0)
         dtensor_fini(ctx);

@@ -8,6 +8,7 @@
  * 10 rows.
  */
 #include "base/error.h"
+#include "job/await.h"
 #include "job/buffer.h"
 #include "job/ctx.h"
 #include "layout/layout.h"
@@ -34,6 +35,10 @@ int dtensor_from_local(const struct dtensor_spec *spec, const void *local,
 
     if (rc != 0)
         return rc;
+    if (t->spec.mesh->ctx->planning) {
+        dtensor_destroy(t);
+        return dtn_ctx_check(spec->mesh->ctx, err);
+    }
     if (size != t->bytes) {
         rc = dtn_fail(err, DTENSOR_EINVAL, "from_local: %zu bytes, but rank %d "
                       "holds %zu of %s", size, spec->mesh->ctx->world.rank,

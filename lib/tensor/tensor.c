@@ -3,12 +3,13 @@
  * The local part lies in the arena of the context, so that peers read it in
  * place.  f32[10,5] as S(0) on 4 ranks has 3, 3, 3 and 1 rows: 60, 60, 60 and
  * 20 bytes.  A rank outside the mesh also has a tensor, of 0 bytes, so that
- * programs need no special case.
+ * programs need no special case.  So has a context that only plans.
  */
 #include "tensor/tensor.h"
 #include "base/error.h"
 #include "coll/exec.h"
 #include "device/memory.h"
+#include "job/await.h"
 #include "job/buffer.h"
 #include "job/ctx.h"
 #include "layout/layout.h"
@@ -26,8 +27,8 @@ int dtn_tensor_create(const struct dtensor_spec *spec, struct dtensor **tp,
     int rc = dtensor_spec_normalize(&made, err);
     int me;
 
-    if (rc == 0)
-        rc = dtn_ctx_can_allocate(made.mesh->ctx, err);
+    if (rc == 0 && made.mesh->ctx->finished)
+        rc = dtn_ctx_check(made.mesh->ctx, err);
     if (rc != 0)
         return rc;
     t = calloc(1, sizeof *t);
@@ -36,7 +37,7 @@ int dtn_tensor_create(const struct dtensor_spec *spec, struct dtensor **tp,
     t->spec = made;
     spec = &t->spec;
     me = spec->mesh->group.me;
-    if (me >= 0)
+    if (me >= 0 && !spec->mesh->ctx->planning)
         t->bytes = (size_t)dtn_local_numel(spec, me) *
                    dtensor_dtype_size(spec->dtype);
     if (t->bytes > 0)

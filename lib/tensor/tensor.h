@@ -24,7 +24,8 @@ struct dtn_formula;
 
 struct dtensor {
     struct dtensor_spec spec;     /* of the whole                             */
-    size_t bytes;                 /* of the local part                        */
+    size_t bytes;                 /* of the local part; 0 in a context that   */
+                                  /* only plans                               */
     void *local;                  /* in the arena, or NULL when bytes is 0    */
     int holders;                  /* the program, until dtensor_destroy(),    */
                                   /* and tapes                                */

@@ -96,6 +96,43 @@ static void goldens(void)
     }
 }
 
+/* ---------------------------------------------------------------- lines --- */
+
+/* One by one they have what the counters add up. */
+static void lines(void)
+{
+    struct dtensor_module *top = module(NULL, NULL, "sequential");
+    struct dtensor_debug_line line = { .scope = "" };
+    uint64_t calls[DTENSOR_NDIRECTIONS][DTENSOR_DEBUG_NKINDS] = { { 0 } };
+    int n = 0, reasons = 0;
+
+    mlp(top, "m");
+    good(dtensor_parallelize(top, world, 2, columns_rows, -1, &job->err));
+    good(dtensor_debug_begin(job->ctx, NULL, &job->err));
+    train(top, "S(0)", true, false);
+    good(dtensor_debug_end(job->ctx, &job->err));
+    for (; dtensor_debug_line(job->ctx, n, &line, &job->err) == 0; n++) {
+        if (line.kind >= 0)
+            calls[line.direction][line.kind] += line.count.calls;
+        reasons += strcmp(line.what, "redistribute") == 0 &&
+                   strcmp(line.scope, "m.down") == 0 && line.why &&
+                   strcmp(line.op, "rowwise") == 0 && line.operand == 0 &&
+                   strcmp(line.why, "the style's layout of outputs") == 0 &&
+                   strstr(line.tensors, "(P(sum)) -> ");
+    }
+    need(n > 0 && strstr(job->err.text, "there is no line"), "%s after %d "
+         "lines", job->err.text, n);
+    need(dtensor_debug_line(job->ctx, -1, &line, &job->err) == DTENSOR_EINVAL,
+         "there is a line -1");
+    need(reasons == 1, "%d reduce-scatters of m.down by its style", reasons);
+    for (int d = 0; d < DTENSOR_NDIRECTIONS; d++)
+        for (int k = 0; k < DTENSOR_DEBUG_NKINDS; k++)
+            need(calls[d][k] == counted(NULL, (enum dtensor_direction)d, k),
+                 "direction %d, kind %d: %d by lines", d, k,
+                 (int)calls[d][k]);
+    dtensor_module_destroy(top);
+}
+
 /* ---------------------------------------------------------------- bytes --- */
 
 /* A second count, below that of the counters. */
@@ -321,6 +358,7 @@ int main(void)
 {
     static const struct { void (*run)(void); const char *claim; } parts[] = {
         { goldens, "the counters say what PyTorch's golden table does" },
+        { lines, "lines add up to the counters" },
         { loads, "bytes that ranks load are those of the plan" },
         { text, "four levels of text are as expected" }
     };

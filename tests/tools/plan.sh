@@ -291,6 +291,12 @@ layers.*.up = colwise
 layers.?.down = rowwise output=S(1)
 layers.1 = prepare input=R
 . = prepare output=R
+[plan "layer"]
+mesh = flat
+attn.[qkv] = colwise
+attn.out = rowwise
+mlp.up = colwise
+mlp.down = rowwise
 [plan "free"]
 up = colwise
 [plan "five"]
@@ -311,17 +317,22 @@ model() { run module "$@" "${file[@]}"; }
 
 model mlp "${mlp[@]}" --from 'S(0)'
 is "a plan of the file, module by module: each move, and totals" \
-    "$status|$err|$(sed -E 's/[0-9.]+ us$/T/' "$dir/out")" \
-"0||plan mlp on mesh(tp=2), forward of f32[8, 128, 1024](S(0))
+    "$status|$err|$(sed -E 's/[0-9.]+ us/T/' "$dir/out")" \
+"0||plan mlp on mesh(tp=2), input f32[8, 128, 1024](S(0))
 .: sequential  gives f32[8, 128, 1024](R)
 up: linear  weight f32[4096, 1024](S(0))  bias f32[4096](S(0))  gives f32[8, 128, 4096](S(2))  (colwise)
-    input   all-gather     f32[8, 128, 1024](S(0)) -> R  4194304 bytes  T
+    keeps    4194304 bytes
+    forward  all-gather     f32[8, 128, 1024](S(0)) -> f32[8, 128, 1024](R)  4194304 bytes  T  the style's layout of inputs
+    backward reduce-scatter f32[8, 128, 1024](P(sum)) -> f32[8, 128, 1024](S(0))  4194304 bytes  T  its backward
 act: gelu  gives f32[8, 128, 4096](S(2))
+    keeps    8388608 bytes
 down: linear  weight f32[1024, 4096](S(1))  bias f32[1024](R)  gives f32[8, 128, 1024](R)  (rowwise)
-    bias    local          f32[1024](R) -> P(sum)  0 bytes  T
-    output  allreduce      f32[8, 128, 1024](P(sum)) -> R  8388608 bytes  T
-total all-gather: 1, 4194304 bytes, T
-total allreduce: 1, 8388608 bytes, T"
+    keeps    8388608 bytes
+    forward  allreduce      f32[8, 128, 1024](P(sum)) -> f32[8, 128, 1024](R)  8388608 bytes  T  the style's layout of outputs
+total forward allreduce: 1, 8388608 bytes, T
+total forward all-gather: 1, 4194304 bytes, T
+total backward reduce-scatter: 1, 4194304 bytes, T
+memory of a rank: 16789504 bytes of parameters, 20971520 bytes kept for the backward"
 
 layers=(tok=embedding:32000x1024)
 for i in 0 1; do
@@ -331,15 +342,15 @@ done
 run module deep "${layers[@]}" --cluster "$dir/model.ini" --shape 8x128
 is "an embedding, wildcards and a tree: each style where the library puts it" \
     "$status|$err|$(sed -nE 's/^([^ ]+): .*  \(([a-z]+)\)$/\1 \2/p' "$dir/out" | paste -sd, )|$(
-    sed -nE 's/^total ([a-z-]+): ([0-9]+), .*/\1 \2/p' "$dir/out" | sort | paste -sd,)" \
-    "0||. prepare,tok rowwise,layers.0.up colwise,layers.0.down rowwise,layers.1 prepare,layers.1.up colwise,layers.1.down rowwise|all-gather 2,allreduce 1,reduce-scatter 2"
+    sed -nE 's/^total ([a-z -]+): ([0-9]+), .*/\1 \2/p' "$dir/out" | sort | paste -sd,)" \
+    "0||. prepare,tok rowwise,layers.0.up colwise,layers.0.down rowwise,layers.1 prepare,layers.1.up colwise,layers.1.down rowwise|backward all-gather 2,backward allreduce 2,forward all-gather 2,forward allreduce 1,forward reduce-scatter 2"
 model mlp up=linear:1024x4096 act=softmax:dim=-1 down=linear:4096x1024
 is "what an operator reduces itself is told" \
-    "$status|$(grep -A1 '^act: ' "$dir/out" | grep -c '^    reduces over the ranks by itself')" "0|1"
+    "$status|$(grep -A3 '^act: ' "$dir/out" | grep -c '^    forward  allreduce .* the operator reduces$')" "0|1"
 model free "${mlp[@]}" --mesh 4
 is "a plan without a mesh takes one that is given" \
-    "$status|$(sed -n 1p "$dir/out")|$(tail -n 1 "$dir/out")" \
-    "0|plan free on mesh(4), forward of f32[8, 128, 1024](R)|total: no redistribute sends anything"
+    "$status|$(sed -n 1p "$dir/out")|$(sed -nE 's/^total ([a-z -]+):.*/\1/p' "$dir/out" | paste -sd,)" \
+    "0|plan free on mesh(4), input f32[8, 128, 1024](R)|backward allreduce,backward all-gather"
 if model mlp "${mlp[@]}" --json && [ $status -eq 0 ] && command -v python3 >/dev/null; then
     is "modules as JSON" "$(python3 - "$dir/out" <<'PY'
 import json, sys
@@ -348,17 +359,39 @@ top, up, act, down = j["modules"]
 assert j["plan"] == "mlp" and j["ranks"] == 2 and j["input"]["placements"] == "R"
 assert top["path"] == "." and top["style"] is None and up["moves"] == [] and up["style"] == "colwise"
 assert up["parameters"]["weight"]["placements"] == "S(0)" and act["output"]["placements"] == "S(2)"
-move = [m for m in down["moves"] if m["bytes"]]
-assert [(m["of"], m["what"], m["to"]["placements"]) for m in move] == [("output", "allreduce", "R")]
-total, = j["totals"]
-assert total["calls"] == 1 and total["bytes"] == move[0]["bytes"] == 8388608
-assert abs(total["predicted_us"] - move[0]["predicted_us"]) < 1e-3
+move, = down["moves"]
+assert (move["direction"], move["what"], move["for"], move["operand"]) == ("forward", "allreduce", "rowwise", 0)
+total, back = j["totals"]
+assert total["calls"] == move["calls"] == 1 and total["bytes"] == move["bytes"] == 8388608
+assert abs(total["predicted_us"] - move["predicted_us"]) < 1e-3
+assert back["direction"] == "backward" and back["bytes"] == j["gradients"][0]["bytes"] == 8388608
+assert sum(m["kept_bytes"] for m in j["modules"][1:]) == j["kept_bytes"] == top["kept_bytes"] > 0
+assert j["parameter_bytes"] > 0 and j["input_gradient"] is True and len(j["gradients"]) == 1
 print("good")
 PY
     )" good
 else
     skip_test "modules as JSON" "no python3, or a build without libjansson"
 fi
+layer=(norm1=layer_norm:64 "attn."{q,k,v}"=linear:64x64@in"
+    "attn.core=heads:8:causal=1@q,k,v" attn.out=linear:64x64 "sum1=add@in,attn"
+    norm2=layer_norm:64 mlp.up=linear:64x256 mlp.act=gelu mlp.down=linear:256x64
+    "sum2=add@sum1,mlp")
+run module layer "${layer[@]}" --cluster "$dir/model.ini" --shape 2x16x64
+is "a transformer layer: modules read what others have made" \
+    "$status|$err|$(sed -nE 's/^total ([a-z -]+): ([0-9]+), .*/\1 \2/p' "$dir/out" | paste -sd,)|$(grep -c '^sum2: add  gives' "$dir/out")" \
+    "0||forward allreduce 2,backward allreduce 2|1"
+run module layer "${layer[@]}" --cluster "$dir/model.ini" --shape 2x16x64 --from 'S(1)' --constant
+is "without a gradient of the input" \
+    "$status|$(sed -n 1p "$dir/out")|$(sed -nE 's/^total ([a-z -]+): ([0-9]+), .*/\1 \2/p' "$dir/out" | paste -sd,)" \
+    "0|plan layer on flat(all=4), input f32[2, 16, 64](S(1)) without a gradient|forward allreduce 2,forward all-gather 4,backward allreduce 4,backward all-gather 2,backward reduce-scatter 4"
+refuses 'no module "qq" before it there' module layer a.q=linear:64x64@qq "${file[@]}"
+refuses 'no module "k" before it there' module layer a.q=linear:64x64@k a.k=linear:64x64 "${file[@]}"
+refuses 'expected q, k and v' module free up=linear:1024x1024 h=heads:8 "${file[@]}" --mesh 4
+refuses 'that 7 divides' module free up=linear:1024x1024 h=heads:7@up,up,up "${file[@]}" --mesh 4
+refuses 'expected PATH=heads:N@q,k,v' module free up=linear:1024x1024 h=heads "${file[@]}" --mesh 4
+refuses 'it has no parts' module free up=linear:1024x1024 b=sequential "${file[@]}" --mesh 4
+refuses '--constant goes with module' --mesh 4 --shape 4 --from R --to 'S(0)' --constant
 refuses 'no plan "mlpp" (did you mean "mlp"?)' module mlpp "${mlp[@]}" "${file[@]}"
 refuses 'has no child "dwn" (did you mean "down"?)' module typo "${mlp[@]}" "${file[@]}"
 refuses 'up has a style already: "rowwise" by *p' module two "${mlp[@]}" "${file[@]}"

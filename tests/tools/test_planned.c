@@ -1,13 +1,18 @@
 /* test_planned.c - dtensor-plan module against the counters of a real run
  *
- * The two-layer MLP, cut by columns and by rows, runs with counters on; then
- * the tool, which has no peers, is asked about the same model, plan and input.
- * Kinds, calls and bytes of its totals must be those that the ranks counted.
+ * A model is called and differentiated with counters on; then the tool, which
+ * has no peers, is asked about the same model, plan and input.  Kinds, calls
+ * and bytes of its totals, forward and backward, must be those that the ranks
+ * counted, and what it says is kept for the backward must be by how much the
+ * memory of the first rank has grown.
  *
  * Without this test, the tool could explain another program than the one that
  * runs.
  */
 #include "dtensor.h"
+#include "job/ctx.h"
+#include "tests/examples/example.h"
+#include "tests/examples/transformer.h"
 #include "tests/module/tree.h"
 
 #include <inttypes.h>
@@ -18,18 +23,34 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { KINDS = 4 };
+enum { KINDS = 4, SIDES = 2 };
 
 static const char file[] =
     "[cluster]\nversion = 1\n"
     "[nodes \"a\"]\nhosts = localhost\nranks = 4\n"
     "[transport]\nconnect_timeout = 60s\nop_timeout = 60s\n"
-    "[mesh \"flat\"]\ndims = all=4\n"
-    "[mesh \"world\"]\ndims = dp=2, tp=2\n"
-    "[plan \"mlp\"]\nmesh = world\ndim = tp\n"
+    "[mesh \"world\"]\ndims = all=4\n"
+    "[mesh \"grid\"]\ndims = dp=2, tp=2\n"
+    "[plan \"mlp\"]\nmesh = grid\ndim = tp\n"
     "m.up = colwise\nm.down = rowwise\n"
-    "[plan \"cut\"]\nmesh = flat\n"
-    "m.up = colwise\nm.down = rowwise output=S(0)\n. = prepare output=R\n";
+    "[plan \"cut\"]\nmesh = world\n"
+    "m.up = colwise\nm.down = rowwise output=S(0)\n. = prepare output=R\n"
+    "[plan \"heads\"]\nmesh = world\n"
+    "attn.[qkv] = colwise\nattn.out = rowwise\n"
+    "mlp.up = colwise\nmlp.down = rowwise\n"
+    "[plan \"sequence\"]\nmesh = world\n. = prepare input=S(1) output=R\n"
+    "norm? = sequence\nattn = prepare input=R\nattn.[qkv] = colwise\n"
+    "attn.out = rowwise output=S(1)\n"
+    "mlp.up = colwise\nmlp.down = rowwise output=S(1)\n";
+
+static const char mlp_words[] =
+    "m.up=linear:8x16 m.act=relu m.down=linear:16x8";
+static const char layer_words[] =
+    "norm1=layer_norm:32 attn.q=linear:32x32@in attn.k=linear:32x32@in "
+    "attn.v=linear:32x32@in attn.heads=heads:8:causal=1@q,k,v "
+    "attn.out=linear:32x32 sum1=add@in,attn norm2=layer_norm:32 "
+    "mlp.up=linear:32x128 mlp.act=gelu mlp.down=linear:128x32 "
+    "sum2=add@sum1,mlp";
 
 static const struct {
     enum dtensor_collective kind;
@@ -43,23 +64,38 @@ static const struct {
 static const struct row {
     const char *plan;             /* of the file                              */
     const char *from;             /* placement of the input                   */
+    bool layer;                   /* a transformer layer, not the MLP         */
+    bool constant;                /* the input needs no gradient              */
     const char *mesh, *dim;       /* that the plan names                      */
-    int calls[KINDS];             /* of each kind                             */
+    int calls[SIDES][KINDS];      /* of each kind, forward and backward       */
 } rows[] = {
-    { "mlp", "R", "world", "tp", { 0, 1, 0, 0 } },
-    { "mlp", "S(0)", "world", "tp", { 1, 1, 0, 0 } },
-    { "mlp", "S(1)", "world", "tp", { 1, 1, 0, 0 } },
-    { "cut", "S(0)", "flat", NULL, { 2, 0, 1, 0 } }
+    { "mlp", "R", 0, 0, "grid", "tp", { { 0, 1 }, { 0, 1 } } },
+    { "mlp", "R", 0, 1, "grid", "tp", { { 0, 1 }, { 0, 0 } } },
+    { "mlp", "S(0)", 0, 0, "grid", "tp", { { 1, 1 }, { 0, 0, 1 } } },
+    { "mlp", "S(1)", 0, 0, "grid", "tp", { { 1, 1 }, { 0, 0, 1 } } },
+    { "cut", "S(0)", 0, 0, "world", NULL, { { 2, 0, 1 }, { 1, 0, 1 } } },
+    { "cut", "S(0)", 0, 1, "world", NULL, { { 2, 0, 1 }, { 1 } } },
+    { "heads", "R", 1, 0, "world", NULL, { { 0, 2 }, { 0, 2 } } },
+    { "sequence", "R", 1, 0, "world", NULL, { { 3, 0, 2 }, { 3, 4, 2 } } },
+    { "sequence", "S(1)", 1, 1, "world", NULL, { { 3, 0, 2 }, { 2, 4, 2 } } }
 };
 
 static const struct row *row;
 static char path[] = "/tmp/dtensor-planned-XXXXXX";
-static struct dtensor_debug_count *counted;  /* [WORLD][KINDS] of all ranks   */
 
-/* f64[4,8] on the mesh of the row; whole numbers. */
+/* What the ranks have counted. */
+static struct counted {
+    struct dtensor_debug_count count[SIDES][KINDS];
+    uint64_t kept;                /* by dtensor_tape_bytes()                  */
+    size_t grown;                 /* memory of tensors                        */
+} *counted;                       /* [WORLD]                                  */
+
+/* ------------------------------------------------------------------ run --- */
+
+/* Of the shape that the words expect, on the mesh of the row. */
 static struct dtensor *input_make(void)
 {
-    static const int64_t shape[] = { 4, 8 };
+    static const int64_t small[] = { 4, 8 }, large[] = { 2, 16, 32 };
     const struct dtensor_mesh *mesh = NULL;
     struct dtensor_spec spec;
     struct dtensor *t = NULL;
@@ -67,38 +103,84 @@ static struct dtensor *input_make(void)
     good(dtensor_mesh_find(job->ctx, row->mesh, &mesh, &job->err));
     if (row->dim)
         good(dtensor_mesh_slice(mesh, row->dim, &mesh, &job->err));
-    good(dtensor_spec_on(&spec, mesh, row->from, DTENSOR_F64, 2, shape,
+    good(dtensor_spec_on(&spec, mesh, row->from, DTENSOR_F64,
+                         row->layer ? 3 : 2, row->layer ? large : small,
                          &job->err));
-    good(dtensor_zeros(&spec, &t, &job->err));
+    good(dtensor_ones(&spec, &t, &job->err));
     return t;
+}
+
+static size_t used(void)
+{
+    return job->ctx->arena.extents.used_bytes;
+}
+
+/* The gradients of all that is watched, with ones for the output. */
+static void back(struct dtensor_tape *tape, const struct dtensor *y)
+{
+    struct dtensor *ones = NULL;
+
+    good(dtensor_ones(dtensor_spec_of(y), &ones, &job->err));
+    good(dtensor_tape_backward(tape, y, ones, &job->err));
+    dtensor_destroy(ones);
+}
+
+/* A step.  After the forward the program lets go of the input, but not of the
+ * output, which nothing of the models here keeps.
+ */
+static void step(struct dtensor_module *top, struct counted *noted)
+{
+    const size_t before = used();
+    struct dtensor *x = input_make(), *y = NULL;
+    const size_t input = used() - before;
+    struct dtensor_tape *tape = NULL;
+
+    good(dtensor_tape_create(job->ctx, &tape, &job->err));
+    good(dtensor_module_walk(top, tree_watch, tape, &job->err));
+    if (!row->constant)
+        good(dtensor_tape_watch(tape, x, &job->err));
+    good(dtensor_tape_begin(tape, &job->err));
+    good(dtensor_module_apply(top, "", x, &y, &job->err));
+    good(dtensor_tape_end(tape, &job->err));
+    dtensor_destroy(x);
+    noted->grown = used() - before - dtensor_local_bytes(y) -
+                   (row->constant ? 0 : input);
+    good(dtensor_tape_bytes(tape, NULL, &noted->kept, &job->err));
+    back(tape, y);
+    dtensor_destroy(y);
+    dtensor_tape_destroy(tape);
 }
 
 static void run(int rank, int n, void *arg)
 {
-    struct job the_job;
+    struct counted *mine = &counted[rank];
     struct dtensor_module *top;
-    struct dtensor *x, *y = NULL;
+    struct job the_job;
 
     (void)arg;
     job = &the_job;
     job_open(job, rank, n, path);
-    good(dtensor_mesh_find(job->ctx, "flat", &world, &job->err));
-    top = module(NULL, NULL, "sequential");
-    mlp(top, "m");
+    good(dtensor_mesh_find(job->ctx, "world", &world, &job->err));
+    top = row->layer ? layer(job->ctx, NULL, NULL, 32)
+                     : module(NULL, NULL, "sequential");
+    if (!row->layer)
+        mlp(top, "m");
     good(dtensor_parallelize_plan(top, NULL, row->plan, -1, &job->err));
-    x = input_make();
+    step(top, mine);                          /* memory to work with is there */
     good(dtensor_debug_begin(job->ctx, NULL, &job->err));
-    good(dtensor_module_apply(top, "", x, &y, &job->err));
+    step(top, mine);
     good(dtensor_debug_end(job->ctx, &job->err));
-    for (int k = 0; k < KINDS; k++)
-        good(dtensor_debug_counts(job->ctx, NULL, DTENSOR_FORWARD,
-                                  (int)kinds[k].kind,
-                                  &counted[rank * KINDS + k], &job->err));
-    dtensor_destroy(y);
-    dtensor_destroy(x);
+    for (int i = 0; i < SIDES * KINDS; i++)
+        good(dtensor_debug_counts(job->ctx, NULL,
+                                  (enum dtensor_direction)(i / KINDS),
+                                  (int)kinds[i % KINDS].kind,
+                                  &mine->count[i / KINDS][i % KINDS],
+                                  &job->err));
     dtensor_module_destroy(top);
     dtensor_fini(job->ctx);
 }
+
+/* ----------------------------------------------------------------- tool --- */
 
 /* What the tool says.  False: it failed. */
 static bool plan_ask(char *text, size_t size)
@@ -107,10 +189,12 @@ static bool plan_ask(char *text, size_t size)
     size_t n;
     FILE *pipe;
 
-    snprintf(command, sizeof command, "'%s'/dtensor-plan module %s "
-             "m.up=linear:8x16 m.act=relu m.down=linear:16x8 --cluster %s "
-             "--shape 4x8 --dtype f64 --from '%s'", getenv("top_builddir"),
-             row->plan, path, row->from);
+    snprintf(command, sizeof command, "'%s'/dtensor-plan module %s %s "
+             "--cluster %s --shape %s --dtype f64 --from '%s'%s",
+             getenv("top_builddir"), row->plan,
+             row->layer ? layer_words : mlp_words, path,
+             row->layer ? "2x16x32" : "4x8", row->from,
+             row->constant ? " --constant" : "");
     pipe = popen(command, "r");
     if (!pipe)
         return false;
@@ -120,48 +204,70 @@ static bool plan_ask(char *text, size_t size)
 }
 
 /* The total of a kind in the text; none is 0. */
-static void total_read(const char *text, const char *what, int *callsp,
-                       uint64_t *bytesp)
+static void total_read(const char *text, int side, const char *what,
+                       int *callsp, uint64_t *bytesp)
 {
-    char head[40];
+    char head[60];
     const char *at;
 
     *callsp = 0;
     *bytesp = 0;
-    snprintf(head, sizeof head, "\ntotal %s: ", what);
+    snprintf(head, sizeof head, "\ntotal %s %s: ",
+             side == 0 ? "forward" : "backward", what);
     at = strstr(text, head);
     if (at)
         sscanf(at + strlen(head), "%d, %" SCNu64 " bytes", callsp, bytesp);
 }
 
 /* Kind k: the tool counts one mesh, on which ranks 0 to size - 1 are. */
-static bool kind_agrees(const char *text, int k, int size)
+static bool kind_agrees(const char *text, int side, int k, int size)
 {
     uint64_t bytes = 0, told;
     int calls;
     bool agree = true;
 
-    total_read(text, kinds[k].what, &calls, &told);
+    total_read(text, side, kinds[k].what, &calls, &told);
     for (int r = 0; r < size; r++) {
-        agree = agree && counted[r * KINDS + k].calls == (uint64_t)calls;
-        bytes += counted[r * KINDS + k].predicted_bytes;
+        agree = agree &&
+                counted[r].count[side][k].calls == (uint64_t)calls;
+        bytes += counted[r].count[side][k].predicted_bytes;
     }
-    agree = agree && calls == row->calls[k] && bytes == told;
+    agree = agree && calls == row->calls[side][k] && bytes == told;
     if (!agree)
-        printf("# %s: told %d, %" PRIu64 " bytes; counted %" PRIu64 ", %"
-               PRIu64 " bytes; expected %d\n", kinds[k].what, calls, told,
-               counted[k].calls, bytes, row->calls[k]);
+        printf("# %d %s: told %d, %" PRIu64 " bytes; counted %" PRIu64 ", %"
+               PRIu64 " bytes; expected %d\n", side, kinds[k].what, calls,
+               told, counted[0].count[side][k].calls, bytes,
+               row->calls[side][k]);
+    return agree;
+}
+
+/* All tensors here are whole multiples of the 64 bytes that memory is given
+ * in.
+ */
+static bool memory_agrees(const char *text)
+{
+    const char *at = strstr(text, " bytes of parameters, ");
+    uint64_t told = 0;
+    bool agree;
+
+    if (at)
+        sscanf(at, " bytes of parameters, %" SCNu64, &told);
+    agree = told > 0 && counted[0].kept == told && counted[0].grown == told;
+    if (!agree)
+        printf("# kept: told %" PRIu64 ", %" PRIu64 " by the tape, memory has "
+               "grown by %zu bytes\n", told, counted[0].kept,
+               counted[0].grown);
     return agree;
 }
 
 static bool row_agrees(void)
 {
-    static char text[8000];
+    static char text[20000];
     bool agree = ranks_run(WORLD, 60, run, NULL, NULL) == 0 &&
-                 plan_ask(text, sizeof text);
+                 plan_ask(text, sizeof text) && memory_agrees(text);
 
-    for (int k = 0; agree && k < KINDS; k++)
-        agree = kind_agrees(text, k, row->dim ? 2 : WORLD);
+    for (int i = 0; agree && i < SIDES * KINDS; i++)
+        agree = kind_agrees(text, i / KINDS, i % KINDS, row->dim ? 2 : WORLD);
     if (!agree)
         printf("# %s\n", text);
     return agree;
@@ -171,16 +277,16 @@ int main(void)
 {
     const int fd = mkstemp(path);
 
-    counted = mmap(NULL, sizeof *counted * WORLD * KINDS,
-                   PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    counted = mmap(NULL, sizeof *counted * WORLD, PROT_READ | PROT_WRITE,
+                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (fd < 0 || write(fd, file, sizeof file - 1) != (ssize_t)sizeof file - 1
         || fchmod(fd, 0600) != 0 || counted == MAP_FAILED)
         return 99;
     close(fd);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         row = &rows[i];
-        ok(row_agrees(), "%s of an input %s: what was told is what ran",
-           row->plan, row->from);
+        ok(row_agrees(), "%s of an input %s%s: what was told is what ran",
+           row->plan, row->from, row->constant ? " without a gradient" : "");
     }
     unlink(path);
     return done();

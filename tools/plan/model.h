@@ -1,6 +1,7 @@
 /* model.h - a model and the plan of a cluster file that is laid over it
  *
  * model.c         from the command line to a tree of modules
+ * wire.c          which modules give a module its inputs
  * module.c        what each module moves, and all of it as text
  * module_json.c   the same for programs
  */
@@ -9,46 +10,33 @@
 
 #include "tools/plan/plan.h"
 
-enum { PLAN_PARAMS = 2, PLAN_MOVES = 8, PLAN_PATH = 256 };
-
-/* A redistribute that a call of a module makes. */
-struct plan_move {
-    const char *of;               /* "input", "output", or a parameter        */
-    struct dtensor_plan *plan;    /* what is done                             */
-};
+enum { PLAN_PATH = 96, PLAN_INPUTS = 8 };
 
 /* A module: its dtensor_module_arg(). */
 struct plan_unit {
-    struct dtensor_op_args args;  /* of its operator                          */
-    int nparams;                  /* parameters                               */
-    const char *param_name[PLAN_PARAMS];        /* their names                */
-    struct dtensor_spec param[PLAN_PARAMS];     /* how they lie               */
+    struct dtensor_op_args args;  /* of its operator; first, as the library   */
+                                  /* looks for them here                      */
+    int heads;                    /* of the kind "heads"                      */
+    int nin;                      /* inputs                                   */
+    int in[PLAN_INPUTS];          /* children of its parent that give them;   */
+                                  /* PLAN_IN: the input of the parent         */
     char path[PLAN_PATH];         /* in the model; of the top "."             */
-    char style[32];               /* that it got from the plan, or ""         */
     struct dtensor_spec out;      /* its output                               */
-    int nmoves;                   /* redistributes                            */
-    struct plan_move move[PLAN_MOVES]; /* in their order                      */
-    unsigned reduces;             /* its operator reduces by itself           */
-    double reduces_us;            /* and that takes so long                   */
+    uint64_t kept;                /* bytes that its calls keep for the        */
+                                  /* backward on the first rank; of the top   */
+                                  /* all                                      */
 };
-
-/* Redistributes of a kind. */
-struct plan_total {
-    const char *what;             /* "allreduce"                              */
-    int calls;                    /* redistributes that send something        */
-    uint64_t bytes;               /* of all ranks                             */
-    double us;                    /* predicted                                */
-};
-
-enum { PLAN_KINDS = 8 };
+enum { PLAN_IN = -1 };
 
 struct plan_model {
     const char *plan;             /* its name                                 */
+    struct dtensor_ctx *ctx;      /* of the modules                           */
     struct dtensor_module *top;   /* the tree                                 */
+    int nunits;                   /* modules                                  */
     const struct dtensor_mesh *mesh; /* on which it is laid                   */
-    struct dtensor_spec in;       /* the input of the model                   */
-    int nkinds;                   /* entries of total                         */
-    struct plan_total total[PLAN_KINDS]; /* by kind                           */
+    struct dtensor *in;           /* the input of the model                   */
+    bool constant;                /* which needs no gradient                  */
+    struct dtensor_tape *tape;    /* of the forward                           */
 };
 
 /* PLAN_GOOD, or PLAN_BAD after saying what is wrong; _close() in any case. */
@@ -58,5 +46,30 @@ void plan_model_close(struct plan_model *model);
 
 int plan_model_say(const char *path, const struct dtensor_error *err);
 int plan_model_json(const struct plan_model *model, FILE *stream);
+
+/* wire.c: read "q,k,in" for a module that will be the next child of `parent`;
+ * NULL: the child before it, or the parent's input.
+ */
+int plan_wire_read(const struct dtensor_module *parent, const char *word,
+                   const char *names, struct plan_unit *unit);
+
+/* The forward functions of modules that have children, and of "heads". */
+dtensor_forward_f plan_forward_wired, plan_forward_heads;
+
+/* module.c: bytes that all parameters take on the first rank. */
+uint64_t plan_param_bytes(const struct plan_model *model);
+
+/* The scope of the counters in which calls of a module count. */
+const char *plan_scope_of(const struct dtensor_module *module);
+
+/* The next line of the counters, from *ip on, that moves something for a scope;
+ * "all": gradients.  False: there is none.
+ */
+bool plan_move_next(const struct plan_model *model, const char *scope, int *ip,
+                    struct dtensor_debug_line *line);
+
+/* "reduce-scatter", "backward" */
+const char *plan_kind_name(int kind);
+const char *plan_direction_name(enum dtensor_direction direction);
 
 #endif

@@ -47,6 +47,8 @@ static const struct plan_row plan_rows[] = {
       "bytes of each pair of more than 8 ranks too" },
     { "layout", 'l', NULL, AT(layout),
       "what every rank holds, before and after" },
+    { "constant", 'k', NULL, AT(constant),
+      "of a model: its input needs no gradient" },
     { "json", 'j', NULL, AT(json), "for programs" },
     { "draw", 'D', NULL, AT(draw),
       "a picture: mesh, tensor, redistribute, schedule" },
@@ -162,7 +164,7 @@ static int options_check_module(const struct plan_options *opt)
     if (opt->to || opt->size || opt->layout || opt->svg || opt->draw ||
         opt->max_scratch || opt->args || opt->per_host)
         return plan_usage("module has --cluster, --shape, --from, --dtype, "
-                          "--mesh and --json");
+                          "--mesh, --constant and --json");
     if (opt->json && !plan_has_json())
         return plan_usage("--json: this build is without libjansson");
     return PLAN_GOOD;
@@ -216,6 +218,8 @@ static int options_check(const struct plan_options *opt)
         return PLAN_GOOD;
     if (opt->module)
         return options_check_module(opt);
+    if (opt->constant)
+        return plan_usage("--constant goes with module");
     if (!opt->mesh)
         return plan_usage("--mesh is missing");
     if (opt->json && (opt->svg || opt->draw))

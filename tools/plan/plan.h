@@ -49,6 +49,7 @@ struct plan_options {
     char *const *inputs;          /* placements of inputs of the operator; or */
                                   /* the modules of a model                   */
     int ninputs;                  /* entries of inputs                        */
+    bool constant;                /* the input of a model needs no gradient   */
     bool json;                    /* print JSON                               */
     const char *algorithm;        /* of a collective: the one to draw         */
     bool svg;                     /* draw SVG                                 */
