@@ -31,10 +31,8 @@ static void coll_finish(struct dtensor_ctx *ctx)
     dtn_models_destroy(coll->models);
     dtn_recorded_destroy(coll->recorded);
     dtn_words_destroy(ctx, coll->words);
-    free(coll->everyone);
     coll->models = NULL;
     coll->recorded = NULL;
-    coll->everyone = NULL;
     coll->words = NULL;
 }
 
@@ -43,6 +41,7 @@ static void coll_destroy(void *state)
     struct dtn_coll_state *coll = state;
 
     dtn_redops_destroy(coll->redops);
+    free(coll->everyone);              /* also of messages after finish       */
     free(coll);
 }
 

@@ -2,14 +2,17 @@
  *
  * Rank 0 of eight on four hosts.  A stranger sends bytes, by tcp, where it has
  * to prove itself first, or to the AF_UNIX name.  A member has proved itself
- * and sends frames of any kind and body; after all have joined, news.  Nothing
+ * and sends frames of any kind and body, also sealed ones; after all have
+ * joined, news.  What is not sealed on a sealed connection ends it.  Nothing
  * is believed that the bounds of the job do not allow, and at the end nothing
  * is left.
  *
  * A frame of a member is in the input as type, round, two bytes of length, and
  * its body.
  */
+#include "base/seal.h"
 #include "base/wait.h"
+#include "boot/auth.h"
 #include "boot/boot.h"
 #include "boot/child.h"
 #include "boot/frame.h"
@@ -28,6 +31,8 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+enum { SEALED_HEAD = DTN_FRAME_HEAD_BYTES + DTN_SEAL_BYTES };
 
 static const char file[] = "[cluster]\nversion = 1\nauth = none\n"
                            "[nodes \"a\"]\nhosts = n[0-3]\n"
@@ -165,17 +170,14 @@ static size_t frame_send(struct dtn_frame_stream *to, const uint8_t *data,
     return 4 + length;
 }
 
-static void frames_send(struct dtn_boot *boot, int fd, const uint8_t *data,
-                        size_t size, void (*turn)(struct dtn_boot *boot))
+static void frames_send(struct dtn_boot *boot, struct dtn_frame_stream *to,
+                        const uint8_t *data, size_t size,
+                        void (*turn)(struct dtn_boot *boot))
 {
-    struct dtn_frame_stream to;
-
-    dtn_frame_init(&to, dup(fd), true);
     for (size_t at = 0; at + 4 <= size && boot->nchildren > 0;) {
-        at += frame_send(&to, data + at, size - at);
+        at += frame_send(to, data + at, size - at);
         turn(boot);
     }
-    dtn_frame_close(&to);
 }
 
 void fuzz_members(const uint8_t *data, size_t size)
@@ -183,9 +185,46 @@ void fuzz_members(const uint8_t *data, size_t size)
     struct dtn_boot *boot = boot_make();
     int fd = child_make(boot, size > 0 && data[0] % 2 == 1, DTN_LINK_GREETING,
                         DTN_FRAME_BIT(DTN_FRAME_HELLO));
+    struct dtn_frame_stream to;
 
+    dtn_frame_init(&to, dup(fd), true);
     if (size > 0)
-        frames_send(boot, fd, data + 1, size - 1, boot_turn);
+        frames_send(boot, &to, data + 1, size - 1, boot_turn);
+    dtn_frame_close(&to);
+    finish(boot, fd);
+}
+
+/* Bytes of somebody who is between the two ends, and knows no key. */
+static void raw_send(struct dtn_boot *boot, int fd, const uint8_t *data,
+                     size_t size)
+{
+    if (size > 0 && size < 4096 && send(fd, data, size, MSG_NOSIGNAL) > 0)
+        boot_turn(boot);
+    must(boot->njoined <= 1 && (size < SEALED_HEAD || boot->nchildren == 0));
+}
+
+void fuzz_sealed(const uint8_t *data, size_t size)
+{
+    static const unsigned char up[DTN_SECRET_BYTES] = { 1 };
+    static const unsigned char down[DTN_SECRET_BYTES] = { 2 };
+    struct dtn_frame_stream to;
+    struct dtn_boot *boot;
+    int fd;
+
+    if (size == 0 || !dtn_seal_present())
+        return;
+    boot = boot_make();
+    fd = child_make(boot, false, DTN_LINK_GREETING,
+                    DTN_FRAME_BIT(DTN_FRAME_HELLO));
+    boot->auth.mode = DTN_AUTH_KEY;
+    dtn_frame_seal(&boot->children[0].io, down, up);
+    dtn_frame_init(&to, dup(fd), false);
+    dtn_frame_seal(&to, up, down);
+    if (data[0] % 2 == 0)
+        frames_send(boot, &to, data + 1, size - 1, boot_turn);
+    else
+        raw_send(boot, fd, data + 1, size - 1);
+    dtn_frame_close(&to);
     finish(boot, fd);
 }
 
@@ -225,11 +264,14 @@ void fuzz_news(const uint8_t *data, size_t size)
 {
     struct dtn_boot *boot = boot_make();
     int fd = child_make(boot, true, DTN_LINK_JOINED, 0);
+    struct dtn_frame_stream to;
 
     boot->children[0].rank = 1;
     dtn_boot_tell_by(boot, news_tell, NULL);
     dtn_boot_watch_start(boot);
-    frames_send(boot, fd, data, size, news_turn);
+    dtn_frame_init(&to, dup(fd), true);
+    frames_send(boot, &to, data, size, news_turn);
+    dtn_frame_close(&to);
     news_check(boot);
     finish(boot, fd);
 }

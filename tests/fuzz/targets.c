@@ -16,6 +16,7 @@ const struct fuzz_target fuzz_targets[] = {
     { "styles", fuzz_styles },
     { "strangers", fuzz_strangers },
     { "members", fuzz_members },
+    { "sealed", fuzz_sealed },
     { "news", fuzz_news },
     { "stream", fuzz_stream },
     { NULL, NULL }

@@ -18,6 +18,7 @@ fuzz_f fuzz_placements;           /* placements, and specs                    */
 fuzz_f fuzz_styles;               /* a style of a plan                        */
 fuzz_f fuzz_strangers;            /* what comes to a listener                 */
 fuzz_f fuzz_members;              /* frames of a rank that has proved itself  */
+fuzz_f fuzz_sealed;               /* the same on a sealed connection          */
 fuzz_f fuzz_news;                 /* frames after all have joined             */
 fuzz_f fuzz_stream;               /* a connection of tcp                      */
 
