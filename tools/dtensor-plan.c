@@ -15,11 +15,13 @@
 #include <errno.h>
 #include <string.h>
 
-/* A full disk must not pass for success. */
+/* A full disk must not pass for success; head and the like are no error. */
 static int finish(int status)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return status;
+    if (errno == EPIPE)
+        return PLAN_UNREAD;
     fprintf(stderr, "%s: cannot write: %s\n", plan_program, strerror(errno));
     return PLAN_BAD;
 }

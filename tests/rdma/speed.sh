@@ -14,7 +14,7 @@ ok $? "dtensor-bench all: two ranks end well"
 sed 's/^/# /' said
 grep -q '^# wrong results 0 ' said
 ok $? "no result was wrong"
-[ "$(grep -cE '^[a-z].*/rc(\(|$)' said)" -ge 8 ]
+[ "$(grep -cE '^# plan [a-z].*/rc(\(|$)' said)" -ge 8 ]
 ok $? "every plan went over rc"
 cluster three.ini 3
 timeout 60 "$top_builddir/dtensor-run" -n 3 -C three.ini \

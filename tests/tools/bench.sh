@@ -2,7 +2,7 @@
 # bench.sh - dtensor-bench as its users see it: words, files, exit codes
 #
 # Every option is used once, and files in JSON and CSV are read back and
-# compared with bench-schema.json.
+# compared with the schema that is installed.
 #
 # Without this test, scripts that read the output could break with any change
 # of it.
@@ -35,6 +35,11 @@ results() { grep -v '^#' "$tmp/out"; }
 refuses "which test?"
 refuses 'no test "allreduc"' allreduc
 refuses "--nope: no such option" --nope allreduce
+refuses '--warmp: no such option; did you mean "--warmup"?' --warmp 3 allreduce
+refuses "-x: no such option; warm-up iterations are -w N" -x 3 allreduce
+refuses "-g: no such option; ranks are processes here" -g 8 allreduce
+refuses "--ngpus: no such option; ranks are processes here" --ngpus 8 allreduce
+refuses "-J: no such option; that is --json FILE" -J x allreduce
 refuses "-y: no such option" -y allreduce
 refuses "-b: needs an argument" allreduce -b
 refuses "--shape: needs an argument" redistribute --shape
@@ -47,7 +52,7 @@ refuses "-b 4096 is more than -e 8" -b 4K -e 8 allreduce
 refuses "--stepfactor 1: out of range" -f 1 allreduce
 refuses "--iters 0: out of range" -n 0 allreduce
 refuses '--min-time "2"' --min-time 2 allreduce
-refuses 'no test "alltoall"; alltoall is all_to_all here' alltoall
+refuses 'no test "alltoal"' alltoal
 refuses '--datatype: dtype: unknown "f31"; did you mean "f32"?' -d f31 allreduce
 refuses '--op: reduction: unknown "plus"; plus is sum here' -o plus allreduce
 refuses "f32 has no band (-o)" -o band allreduce
@@ -130,6 +135,10 @@ is "--csv -: CSV there" \
     "0 test,dim, 0"
 cd "$OLDPWD" || exit 1
 refuses "only one can have the standard output" --json - --csv - allreduce
+refuses "only one can have the standard output" --json - --svg - allreduce
+refuses "--dry-run lists tests" --dry-run --startup allreduce
+refuses '--tolerance "much"' --tolerance much allreduce
+refuses "--tolerance 101%: out of range" --tolerance 101% allreduce
 run --local 2 -r 2 broadcast
 is "a root outside the mesh is refused once, exit 2" \
     "$code $(cat "$tmp/err")" \
@@ -143,16 +152,20 @@ is "a file that cannot be written is refused once, exit 2" \
     "2 1 1"
 
 # ------------------------------------------------------------- the table ---
-run --local 4 allreduce broadcast -b 64K -e 64K -n 3 -w 1 -q --repro
-is "--repro: reductions twice, the second line says what it costs" \
-    "$code $(awk '{ print $1, $16, $18 }' "$tmp/out" | paste -sd,)" \
-    "0 allreduce  ,allreduce repro times,broadcast  "
+run --local 4 allreduce broadcast -b 64K -e 64K -n 3 -w 1 --repro
+is "--repro: reductions twice, and a line says what it costs" \
+    "$code $(grep -E '^# repro|^[a-z]' "$tmp/out" | sed 's/[0-9.]* times/N times/; /^[a-z]/s/ .*//' | paste -sd,)" \
+    "0 allreduce,# repro N times the row above,allreduce,broadcast"
 run --local 4 all -b 8 -e 4K -f 8 -n 3 -w 1
 is "all tests on 4 ranks are right" "$code $(cat "$tmp/err")" "0 "
 is "every test has its lines" \
     "$(results | awk '{ print $1 }' | uniq | paste -sd' ')" \
     "allreduce allgather reduce_scatter all_to_all broadcast reduce gather scatter allgatherv reduce_scatterv all_to_allv gatherv scatterv barrier sendrecv redistribute"
-is "every line has 15 columns" "$(results | awk 'NF != 15')" ""
+is "every line has 14 columns" "$(results | awk 'NF != 14')" ""
+is "rows and heads fit 100 columns" "$(awk '(!/^#/ || /^# (test|  )/) && length > 100' "$tmp/out")" ""
+is "units stand in the heads" "$(sed -n '/^# test/{n;p}' "$tmp/out" | tr -s ' ' | sed 's/ *$//')" \
+    "# (B) (elems) (us) (us) (us) (us) GB/s GB/s GB/s"
+is "no test runs into the next column" "$(results | awk '$1 ~ /[0-9]/')" ""
 is "allreduce has the sizes asked for" \
     "$(results | awk '$1 == "allreduce" { print $3 }' | paste -sd' ')" \
     "8 64 512 4096"
@@ -204,7 +217,7 @@ is "--min-time goes on longer than -n" "$code" 0
 run --local 4 redistribute --mesh 2x2 --shape 10x7 --from 'S(0),S(1)' \
     --to 'S(1),R' --draw -n 2
 is "redistribute on a 2x2 mesh is right, and drawn" \
-    "$code $(grep '^#   f32' "$tmp/out" | tr -s ' ')" \
+    "$code $(grep '^# f32' "$tmp/out" | tr -s ' ')" \
     "0 # f32[10,7] S(0),S(1) on mesh(2,2)
 # f32[10,7] S(1),R on mesh(2,2)"
 # Columns 0-3 (4 of 7) for the first two ranks, 4-6 for the others; they hold
@@ -284,7 +297,7 @@ is "and the choice is made by it" \
     "$(awk '/ taken$/ { print $4 }' "$tmp/shown")" \
     "$(sed -n 's/^intra_latency_ns *= //p' "$tmp/section" | awk '{ printf "%.2f", $1 / 1000 }')"
 run --local 2 -C "$tmp/calibrated.ini" allreduce -b 64 -e 64 -n 2
-is "the column plan says why" "$code|$(grep -cE '^allreduce .* carry/shm\([0-9.]+us<[a-z]+:[0-9.]+us\)$' "$tmp/out")" "0|1"
+is "the line above says why" "$code|$(grep -cE '^# plan allreduce carry/shm\([0-9.]+us<[a-z]+:[0-9.]+us\)$' "$tmp/out")" "0|1"
 run -q --local 2 --calibrate allreduce
 is "--calibrate goes alone" "$code|$(grep -c 'goes alone' "$tmp/err")" "2|1"
 
@@ -336,13 +349,13 @@ then
     if command -v jq >/dev/null; then
         is "--json is read by jq and counts as the table does" "$code $(
             jq -r '.results[] | "\(.test) \(.bytes) \(.count)"' "$tmp/x.json")" \
-            "0 $(results | awk 'NF == 15 { print $1, $3, $4 }')"
+            "0 $(results | awk 'NF == 14 && $14 == 0 { print $1, $3, $4 }')"
     else
         skip_test "--json is read by jq" "no jq here"
     fi
     if python3 -c 'import jsonschema' 2>/dev/null; then
         is "--json is as its schema says" "$(python3 - "$tmp/x.json" \
-            "$top_srcdir/tests/tools/bench-schema.json" 2>&1 <<'PY'
+            "$top_srcdir/tools/bench/dtensor-bench.schema.json" 2>&1 <<'PY'
 import json, sys, jsonschema
 jsonschema.validate(json.load(open(sys.argv[1])), json.load(open(sys.argv[2])))
 PY
@@ -353,6 +366,88 @@ PY
 else
     skip_test "--json" "built without libjansson"
 fi
+
+# ----------------------------------------------- words of nccl-tests, OSU ---
+run -q --local 2 all_reduce_perf osu_alltoall bcast reduce-scatter -m 8:64 -f 8 \
+    -n 2 -d half -o mean
+is "tests, types, reductions and sizes as others write them" \
+    "$code $(awk '{ print $1 ":" $3 ":" $5 ":" $6 }' "$tmp/out" | paste -sd' ')" \
+    "0 allreduce:8:f16:avg allreduce:64:f16:avg all_to_all:8:f16:none all_to_all:64:f16:none broadcast:8:f16:none broadcast:64:f16:none reduce_scatter:8:f16:avg reduce_scatter:64:f16:avg"
+for pair in float=f32 double=f64 bfloat16=bf16 int8=i8 uint64=u64; do
+    run -q --local 2 allreduce -e 8 -n 2 -d "${pair%=*}"
+    is "-d ${pair%=*} is ${pair#*=}" "$code $(awk '{ print $5 }' "$tmp/out")" "0 ${pair#*=}"
+done
+run allreduce -e 8 -n 2
+is "one rank alone is told how to start more" \
+    "$(grep -c '^# hint: .* add --local 4, or start it by srun or dtensor-run$' "$tmp/out")" 1
+run --local 2 allreduce -e 8 -n 2
+is "two are not" "$(grep -c '^# hint' "$tmp/out")" 0
+
+# --------------------------------------------------------------- dry run ---
+run --local 64 --dry-run all -b 1M -e 1M
+is "--dry-run lists what would be measured, and starts nothing" \
+    "$code $(results | awk '{ print $1 }' | paste -sd' ')" \
+    "0 allreduce allgather reduce_scatter all_to_all broadcast reduce gather scatter allgatherv reduce_scatterv all_to_allv gatherv scatterv barrier sendrecv redistribute"
+is "... with times and algorithms" "$(results | grep -cE '[0-9] [um]s  [a-z0-9]')" 15
+run --dry-run allreduce -C "$top_srcdir/conf/128-nodes.ini" -m world -D tp -e 8
+is "... of a cluster file that this machine is not part of" \
+    "$code $(sed -n "1s/;.*//p" "$tmp/out")" "0 # dry run: 1024 ranks, mesh tp of 8"
+run --local 2 --dry-run --draw allreduce -b 64K -e 64K
+is "... and draws schedules" "$code $(grep -c '^# .*us 32.0 KiB$' "$tmp/out")" "0 4"
+run --local 2 --draw allreduce -b 64K -e 64K -n 2
+is "--draw of a collective is its schedule" \
+    "$code $(grep -c '^# allreduce of 65536 bytes over 2 ranks$' "$tmp/out") $(grep -c 'us 32.0 KiB$' "$tmp/out")" "0 1 4"
+
+# -------------------------------------------------------------- baseline ---
+if [ -s "$tmp/x.json" ]; then
+    # baseline FACTOR: results of a run with every busbw and time so changed
+    baseline() {
+        python3 - "$1" "$tmp/base.json" "$tmp/changed.json" <<'PY'
+import json, sys
+factor, base = float(sys.argv[1]), json.load(open(sys.argv[2]))
+for row in base["results"]:
+    row["busbw_GBps"] *= factor
+    row["time_us"]["p50"] /= factor
+json.dump(base, open(sys.argv[3], "w"))
+PY
+    }
+    rows=(--local 2 allreduce barrier -b 4K -e 16K -n 20)
+    run "${rows[@]}" --json "$tmp/base.json"
+    baseline 0.001
+    run "${rows[@]}" --baseline "$tmp/changed.json"
+    is "--baseline: above it, exit 0, and what it was is said" \
+        "$code $(cat "$tmp/err") $(grep -cE '^# baseline [0-9.]+ (GB/s|us), now [0-9.]+$' "$tmp/out")" "0  3"
+    baseline 1000
+    run "${rows[@]}" --baseline "$tmp/changed.json" --tolerance 10%
+    is "below it: exit 1, and a line for each row" \
+        "$code $(grep -c 'below baseline: .* (tolerance 10%)$' "$tmp/err") $(wc -l <"$tmp/err")" "1 3 3"
+    baseline 10
+    run "${rows[@]}" -q --baseline "$tmp/changed.json" --tolerance 100
+    is "a tolerance of 100 leaves no bandwidth below" \
+        "$(grep -c 'allreduce' "$tmp/err")" 0
+    run -q --local 2 broadcast -e 8 -n 2 --baseline "$tmp/base.json"
+    is "no row in common: exit 2, said once" \
+        "$code $(grep -c 'none of these rows' "$tmp/err") $(wc -l <"$tmp/err")" "2 1 1"
+else
+    skip_test "--baseline" "built without libjansson"
+fi
+
+# -------------------------------------------------------------------- SVG ---
+run --local 2 allreduce allgather barrier -e 1M -n 2 --svg "$tmp/x.svg"
+if command -v python3 >/dev/null; then
+    png=-
+    command -v rsvg-convert >/dev/null && png=$tmp/x.png &&
+        rsvg-convert "$tmp/x.svg" -o "$png"
+    is "--svg: busbw over size, with the bound" "$code $(python3 "$top_srcdir/tests/tools/picture.py" \
+        "$tmp/x.svg" "$png" "cluster local, 2 ranks on 1 host" "busbw (GB/s)" "message size (bytes)" \
+        "allreduce f32 sum" "allgather f32" "dashed: the bound" "64") $(grep -c dasharray "$tmp/x.svg")" \
+        "0 good $((9 + 9 - 2 + 1))"
+else
+    skip_test "--svg" "no python3"
+fi
+run --local 2 barrier --svg - -n 2
+is "--svg -: SVG on the standard output; a barrier has no curve" \
+    "$code $(grep -c 'no test moved bytes' "$tmp/out") $(tail -1 "$tmp/out")" "0 1 </svg>"
 
 # ------------------------------------------------------------------- soak ---
 run --local 2 redistribute allreduce --loop 200 -e 4K

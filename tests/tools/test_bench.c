@@ -15,6 +15,7 @@
 #include "tools/bench/measure.h"
 #include "tools/bench/options.h"
 #include "tools/bench/pattern.h"
+#include "tools/bench/read.h"
 #include "tools/bench/session.h"
 #include "tools/bench/tests.h"
 #include "tools/bench/value.h"
@@ -443,12 +444,12 @@ static void test_options(void)
        opt.dtype == DTENSOR_BF16 && opt.redop == DTENSOR_MAX &&
        opt.min_time_ns == INT64_C(2000000000) && opt.local == 4 &&
        opt.ntests == bench_ntests, "options in every spelling are read");
-    ok(options_shape("1000x20x3", shape) == 3 && shape[0] == 1000 &&
+    ok(read_shape("1000x20x3", shape) == 3 && shape[0] == 1000 &&
        shape[2] == 3, "1000x20x3 is a shape");
-    ok(!options_shape("", shape) && !options_shape("3x", shape) &&
-       !options_shape("x3", shape) && !options_shape("3,4", shape) &&
-       !options_shape("1x2x3x4x5x6x7x8x9", shape) &&
-       !options_shape("-3", shape), "six texts are no shape");
+    ok(!read_shape("", shape) && !read_shape("3x", shape) &&
+       !read_shape("x3", shape) && !read_shape("3,4", shape) &&
+       !read_shape("1x2x3x4x5x6x7x8x9", shape) &&
+       !read_shape("-3", shape), "six texts are no shape");
 }
 
 int main(void)

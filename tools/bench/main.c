@@ -3,16 +3,17 @@
  * Read the options; with --local start the ranks; join the job; run one case
  * after the other; leave with the same exit code on every rank.
  */
+#include "tools/bench/baseline.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/calibrate.h"
-#include "tools/bench/cross.h"
+#include "tools/bench/dry.h"
+#include "tools/bench/explain.h"
 #include "tools/bench/job.h"
 #include "tools/bench/launch.h"
 #include "tools/bench/measure.h"
 #include "tools/bench/op.h"
 #include "tools/bench/options.h"
 #include "tools/bench/pairs.h"
-#include "tools/bench/redistribute.h"
 #include "tools/bench/report.h"
 #include "tools/bench/rng.h"
 #include "tools/bench/session.h"
@@ -35,6 +36,8 @@ struct run {
     struct bench_case *cases;
     int ncases;
     int nmoving;                  /* rows whose busbw counts in the average   */
+    struct baseline *baseline;    /* on rank 0, if there is one               */
+    int64_t nknown, nbelow;       /* rows that it has, and that are below it  */
 };
 
 /* Print the error, unless another rank prints it. */
@@ -47,45 +50,26 @@ static void run_complain(const struct run *run, const struct dtensor_error *err)
 
 /* ------------------------------------------------------------- one case --- */
 
-static void run_draw_one(struct run *run, const char *when,
-                         const struct dtensor_spec *spec)
+/* A row against the baseline, which rank 0 has. */
+static void run_judge(struct run *run, const struct bench_result *result)
 {
-    char *picture = NULL, *line, *rest;
-    size_t size;
-    FILE *stream = open_memstream(&picture, &size);
+    struct verdict verdict;
 
-    if (!stream)
+    if (!run->baseline)
         return;
-    dtensor_spec_draw(spec, stream);
-    fclose(stream);
-    report_note(&run->report, "%s", when);
-    for (rest = picture; (line = strsep(&rest, "\n")) && rest;)
-        report_note(&run->report, "  %s", line);
-    free(picture);
-}
-
-/* What a redistribution is about: pictures, and what has to move. */
-static int run_explain(struct run *run, const struct bench_case *c,
-                       struct dtensor_error *err)
-{
-    struct dtensor_spec from, to;
-    double total, busiest;
-    int rc;
-
-    if (c->test->open != redistribute_open)
-        return 0;
-    rc = redistribute_specs(&run->b, c, &from, &to, err);
-    if (rc)
-        return rc;
-    cross_bytes(&from, &to, &total, &busiest);
-    if (run->b.opt->draw)
-        run_draw_one(run, "before", &from);
-    if (run->b.opt->draw)
-        run_draw_one(run, "after", &to);
-    if (run->b.opt->draw || run->b.opt->shape)
-        report_note(&run->report, "%.0f bytes must cross ranks, %.0f into "
-                    "the rank that gets most", total, busiest);
-    return 0;
+    verdict = baseline_compare(run->baseline, result,
+                               (double)run->b.opt->tolerance / 100);
+    run->nknown += verdict.found;
+    run->nbelow += verdict.below;
+    if (verdict.below)
+        fprintf(stderr, "dtensor-bench: below baseline: %s of %llu bytes: "
+                "%.2f %s, not %.2f (tolerance %lld%%)\n",
+                result->c->test->name, (unsigned long long)result->c->bytes,
+                verdict.now, verdict.unit, verdict.then,
+                (long long)run->b.opt->tolerance);
+    else if (verdict.found)
+        report_note(&run->report, "baseline %.2f %s, now %.2f", verdict.then,
+                    verdict.unit, verdict.now);
 }
 
 static int run_measure(struct run *run, struct bench_job *job,
@@ -104,7 +88,8 @@ static int run_measure(struct run *run, struct bench_job *job,
         run->summary.average_busbw +=
             (result.busbw - run->summary.average_busbw) / run->nmoving;
     }
-    return run_explain(run, job->c, err);
+    run_judge(run, &result);
+    return explain_case(&run->report, &run->b, job->c, err);
 }
 
 static int run_soak(struct run *run, struct bench_job *job,
@@ -181,6 +166,40 @@ static int run_cases(struct run *run, struct dtensor_error *err)
     return rc;
 }
 
+/* Rank 0 has read it; every rank learns whether it is kept. */
+static int run_open_baseline(struct run *run, struct dtensor_error *err)
+{
+    const char *path = run->b.opt->baseline;
+
+    if (!path)
+        return 0;
+    return session_agree(&run->b, run->b.rank != 0 ? 0
+                         : baseline_read(path, &run->baseline, err), err);
+}
+
+static int run_close_baseline(struct run *run, struct dtensor_error *err)
+{
+    int rc = 0;
+
+    if (!run->b.opt->baseline)
+        return 0;
+    if (run->b.rank == 0 && run->nknown == 0)
+        rc = session_fail(err, DTENSOR_EINVAL, "--baseline %s: it has none of "
+                          "these rows (same tests, sizes, types and ranks are "
+                          "needed)", run->b.opt->baseline);
+    rc = session_agree(&run->b, rc, err);
+    return rc ? rc : session_sum(&run->b, &run->nbelow, err);
+}
+
+/* A newcomer who forgot to start ranks. */
+static void run_hint(struct run *run)
+{
+    if (run->b.nranks == 1 && run->b.opt->ntests)
+        report_note(&run->report, "hint: one rank alone moves nothing between "
+                    "ranks; add --local 4, or start it by srun or "
+                    "dtensor-run");
+}
+
 static int run_all(struct run *run, int64_t start_ns,
                    struct dtensor_error *err)
 {
@@ -189,11 +208,15 @@ static int run_all(struct run *run, int64_t start_ns,
     int closed;
 
     if (rc == 0)
+        rc = run_open_baseline(run, err);
+    if (rc == 0)
         rc = facts_init(&run->facts, &run->b, err);
     if (rc)
         return rc;
     rc = session_agree(&run->b, report_open(&run->report, &run->facts,
                                             &run->b, err), err);
+    if (rc == 0)
+        run_hint(run);
     if (rc == 0 && run->b.opt->startup)
         rc = run_startup(run, start_ns, err);
     if (rc == 0 && run->b.opt->check_fabric)
@@ -207,7 +230,8 @@ static int run_all(struct run *run, int64_t start_ns,
         return rc;
     if (closed)
         *err = late;
-    return session_agree(&run->b, closed, err);
+    rc = session_agree(&run->b, closed, err);
+    return rc ? rc : run_close_baseline(run, err);
 }
 
 /* A rank's whole life. */
@@ -219,7 +243,11 @@ static int run_rank(const struct bench_options *opt, int64_t start_ns)
 
     signal(SIGPIPE, SIG_IGN);     /* else rank 0 would die, and others fail   */
     rc = session_open(&run.b, opt, &err);
-
+    if (rc) {
+        run_complain(&run, &err);
+        session_close(&run.b);
+        return session_start_code(opt, rc);
+    }
     if (rc == 0)
         rc = opt->calibrate ? calibrate(&run.b, stdout, &err)
                             : run_all(&run, start_ns, &err);
@@ -227,8 +255,9 @@ static int run_rank(const struct bench_options *opt, int64_t start_ns)
         run_complain(&run, &err);
     free(run.cases);
     facts_fini(&run.facts);
+    baseline_destroy(run.baseline);
     session_close(&run.b);
-    if (rc == 0 && run.summary.wrong)
+    if (rc == 0 && (run.summary.wrong || run.nbelow))
         return BENCH_WRONG;
     return session_exit_code(rc);
 }
@@ -278,6 +307,8 @@ static int bench_main(int argc, char *argv[])
                dtensor_version(), dtensor_build());
         return BENCH_OK;
     }
+    if (opt.dry_run)
+        return dry_run(&opt);
     if (opt.local) {
         if (!run_file_is_fine(&opt))
             return BENCH_USAGE;

@@ -2,6 +2,7 @@
 #include "tools/bench/bench.h"
 #include "tools/bench/op.h"
 #include "tools/bench/options.h"
+#include "tools/bench/read.h"
 #include "tools/bench/report.h"
 #include "dtensor.h"
 
@@ -48,7 +49,7 @@ static bool op_set(enum op_option which, const char *text,
 {
     switch (which) {
     case OP_SHAPE:
-        opt->ndim = options_shape(text, opt->shape);
+        opt->ndim = read_shape(text, opt->shape);
         return opt->ndim == 2;
     case OP_DTYPE:
         return dtensor_dtype_parse(text, &opt->dtype, NULL) == 0;

@@ -4,14 +4,16 @@
  * option; getopt_long, the defaults and --help are all made from it.  The
  * default of -e is the text "4M", read by the same reader as the user's.
  */
+#include "tools/advice.h"
+#include "tools/bench/aliases.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/options.h"
+#include "tools/bench/read.h"
 #include "tools/bench/report.h"
 #include "tools/bench/tests.h"
 #include "tools/bench/value.h"
 #include "dtensor.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -19,8 +21,8 @@
 #include <string.h>
 
 enum option_kind {
-    OPTION_FLAG, OPTION_NUMBER, OPTION_SIZE, OPTION_TIME, OPTION_TEXT,
-    OPTION_DTYPE, OPTION_REDOP
+    OPTION_FLAG, OPTION_NUMBER, OPTION_SIZE, OPTION_TIME, OPTION_PERCENT,
+    OPTION_TEXT, OPTION_DTYPE, OPTION_REDOP
 };
 
 struct option_row {
@@ -33,22 +35,21 @@ struct option_row {
 };
 
 #define AT(field) offsetof(struct bench_options, field)
-#define BIG (INT64_C(1) << 50)
 
 static const struct option_row option_rows[] = {
-    { 'b', "minbytes", "SIZE", "8", OPTION_SIZE, AT(min_bytes), 1, BIG,
+    { 'b', "minbytes", "SIZE", "8", OPTION_SIZE, AT(min_bytes), 1, READ_BIG,
       "smallest message; K, M, G are powers of 1024" },
-    { 'e', "maxbytes", "SIZE", "4M", OPTION_SIZE, AT(max_bytes), 1, BIG,
+    { 'e', "maxbytes", "SIZE", "4M", OPTION_SIZE, AT(max_bytes), 1, READ_BIG,
       "largest message" },
     { 'f', "stepfactor", "N", "4", OPTION_NUMBER, AT(step_factor), 2, 1 << 20,
       "each message N times the one before" },
-    { 'i', "stepbytes", "SIZE", NULL, OPTION_SIZE, AT(step_bytes), 1, BIG,
+    { 'i', "stepbytes", "SIZE", NULL, OPTION_SIZE, AT(step_bytes), 1, READ_BIG,
       "instead of -f: each message SIZE bytes longer" },
     { 'n', "iters", "N", "20", OPTION_NUMBER, AT(iters), 1, 10000000,
       "timed iterations" },
     { 'w', "warmup", "N", "3", OPTION_NUMBER, AT(warmup), 0, 10000000,
       "iterations before them" },
-    { 0, "min-time", "TIME", NULL, OPTION_TIME, AT(min_time_ns), 0, BIG,
+    { 0, "min-time", "TIME", NULL, OPTION_TIME, AT(min_time_ns), 0, READ_BIG,
       "go on until a row has run this long: 500ms, 2s" },
     { 'c', "check", "N", "1", OPTION_NUMBER, AT(check), 0, 10000000,
       "check every N-th result, all elements; 0 none" },
@@ -63,7 +64,7 @@ static const struct option_row option_rows[] = {
     { 'C', "cluster", "FILE", NULL, OPTION_TEXT, AT(cluster), 0, 0,
       "cluster file; else the one DTN_CLUSTER names" },
     { 'm', "mesh", "NAME|NxM", NULL, OPTION_TEXT, AT(mesh), 0, 0,
-      "mesh of the file, or of that shape; else all ranks" },
+      "mesh of the file, or of that shape; MIN:MAX is -b -e" },
     { 'D', "dim", "NAME", NULL, OPTION_TEXT, AT(dim), 0, 0,
       "only along these dimensions of it, all slices at once" },
     { 0, "local", "N", NULL, OPTION_NUMBER, AT(local), 1, 1024,
@@ -81,12 +82,20 @@ static const struct option_row option_rows[] = {
     { 0, "repro", NULL, NULL, OPTION_FLAG, AT(repro), 0, 1,
       "each reduction again with the same bits everywhere" },
     { 0, "draw", NULL, NULL, OPTION_FLAG, AT(draw), 0, 1,
-      "redistribute: draw who holds what, before and after" },
+      "draw schedules, and who holds what before and after" },
+    { 0, "dry-run", NULL, NULL, OPTION_FLAG, AT(dry_run), 0, 1,
+      "list rows and predicted times, start nothing" },
     { 0, "json", "FILE", NULL, OPTION_TEXT, AT(json), 0, 0,
       "write all results and facts there; - for stdout" },
+    { 0, "svg", "FILE", NULL, OPTION_TEXT, AT(svg), 0, 0,
+      "draw busbw over size there, with its bound" },
+    { 0, "baseline", "FILE", NULL, OPTION_TEXT, AT(baseline), 0, 0,
+      "compare with what --json wrote; exit 1 if below" },
+    { 0, "tolerance", "N%", "10%", OPTION_PERCENT, AT(tolerance), 0, 100,
+      "how far below is not yet below" },
     { 0, "csv", "FILE", NULL, OPTION_TEXT, AT(csv), 0, 0,
       "write all results there; - for stdout" },
-    { 0, "loop", "N", NULL, OPTION_NUMBER, AT(loop), 10, BIG,
+    { 0, "loop", "N", NULL, OPTION_NUMBER, AT(loop), 10, READ_BIG,
       "soak: N calls of each case, then growth of memory" },
     { 0, "startup", NULL, NULL, OPTION_FLAG, AT(startup), 0, 1,
       "print the time from launch to a first allreduce" },
@@ -107,97 +116,47 @@ static const struct option_row option_rows[] = {
 
 /* ------------------------------------------------------------- values --- */
 
-/* Digits; *restp is what follows.  false: none, or too many. */
-static bool option_digits(const char *text, int64_t *valuep,
-                          const char **restp)
-{
-    char *rest;
-    long long value;
-
-    if (text[0] < '0' || text[0] > '9')
-        return false;
-    errno = 0;
-    value = strtoll(text, &rest, 10);
-    if (errno || value > BIG)
-        return false;
-    *valuep = value;
-    *restp = rest;
-    return true;
-}
-
-struct option_unit {
-    const char *name;
-    int64_t factor;
-};
-static const struct option_unit option_none[] = { { "", 1 }, { NULL, 0 } };
-static const struct option_unit option_sizes[] = {
-    { "", 1 }, { "K", 1 << 10 }, { "M", 1 << 20 }, { "G", 1 << 30 },
-    { NULL, 0 }
-};
-static const struct option_unit option_times[] = {
-    { "us", 1000 }, { "ms", 1000000 }, { "s", 1000000000 },
-    { "min", INT64_C(60000000000) }, { NULL, 0 }
-};
-
-static bool option_number(const char *text, const struct option_unit *units,
-                          int64_t *valuep)
-{
-    const char *rest;
-    int64_t value;
-
-    if (!option_digits(text, &value, &rest))
-        return false;
-    while (units->name && strcmp(units->name, rest) != 0)
-        units++;
-    if (!units->name || value > BIG / units->factor)
-        return false;
-    *valuep = value * units->factor;
-    return true;
-}
-
-static bool option_dtype(const char *text, int64_t *valuep,
-                         struct dtensor_error *err)
-{
-    enum dtensor_dtype dtype = DTENSOR_NDTYPES;
-
-    if (strcmp(text, "all") != 0 && dtensor_dtype_parse(text, &dtype, err) != 0)
-        return false;
-    *valuep = dtype;
-    return true;
-}
-
-static bool option_redop(const char *text, int64_t *valuep,
-                         struct dtensor_error *err)
-{
-    enum dtensor_redop op = DTENSOR_NREDOPS;
-
-    if (strcmp(text, "all") != 0 && dtensor_redop_parse(text, &op, err) != 0)
-        return false;
-    *valuep = op;
-    return true;
-}
-
 /* False: *err says why if it was a word. */
 static bool option_value(const struct option_row *row, const char *text,
                          int64_t *valuep, struct dtensor_error *err)
 {
     switch (row->kind) {
     case OPTION_DTYPE:
-        return option_dtype(text, valuep, err);
+        return read_dtype(text, valuep, err);
     case OPTION_REDOP:
-        return option_redop(text, valuep, err);
+        return read_redop(text, valuep, err);
     case OPTION_SIZE:
-        return option_number(text, option_sizes, valuep);
+        return read_number(text, READ_SIZE, valuep);
     case OPTION_TIME:
-        return option_number(text, option_times, valuep);
+        return read_number(text, READ_TIME, valuep);
+    case OPTION_PERCENT:
+        return read_number(text, READ_PERCENT, valuep);
     default:
-        return option_number(text, option_none, valuep);
+        return read_number(text, READ_COUNT, valuep);
     }
 }
 
 static bool option_is_word(const struct option_row *row)
 {
     return row->kind == OPTION_DTYPE || row->kind == OPTION_REDOP;
+}
+
+/* -m MIN:MAX, as OSU has it: the sizes, no mesh. */
+static bool option_range(const char *text, struct bench_options *opt)
+{
+    const char *colon = strchr(text, ':');
+    char low[32];
+    int64_t min, max;
+
+    if (!colon || colon - text >= (int)sizeof low)
+        return false;
+    snprintf(low, sizeof low, "%.*s", (int)(colon - text), text);
+    if (!read_number(low, READ_SIZE, &min) || min < 1 ||
+        !read_number(colon + 1, READ_SIZE, &max))
+        return false;
+    opt->min_bytes = min;
+    opt->max_bytes = max;
+    return true;
 }
 
 /* Set the field of `row` from the text after it. */
@@ -209,7 +168,8 @@ static bool option_set(const struct option_row *row, const char *text,
     int64_t value = 1;
 
     if (row->kind == OPTION_TEXT) {
-        *(const char **)field = text;
+        if (row->letter != 'm' || !option_range(text, opt))
+            *(const char **)field = text;
         return true;
     }
     if (row->kind != OPTION_FLAG) {
@@ -266,6 +226,24 @@ static const struct option_row *option_by_value(int value)
     return NULL;
 }
 
+/* A word of nccl-tests or OSU, a letter, or a name and the nearest one. */
+static void option_unknown(const char *word, char *why, size_t why_size)
+{
+    const char *known[NOPTIONS + 1] = { NULL };
+    char letter[3] = { '-', (char)optopt, '\0' };
+    const bool is_letter = optopt && optopt < LONG_ONLY &&
+                           !option_by_value(optopt);
+    const char *theirs = alias_option(is_letter ? letter : word);
+
+    for (size_t i = 0; i < NOPTIONS; i++)
+        known[i] = option_rows[i].name;
+    if (theirs)
+        snprintf(why, why_size, "%s: no such option; %s",
+                 is_letter ? letter : word, theirs);
+    else
+        advice_option(is_letter ? letter : word, known, why, why_size);
+}
+
 static bool option_read(struct bench_options *opt, int argc, char *argv[],
                         char *why, size_t why_size)
 {
@@ -281,11 +259,7 @@ static bool option_read(struct bench_options *opt, int argc, char *argv[],
             return false;
         }
         if (value == '?') {
-            if (optopt && optopt < LONG_ONLY && !option_by_value(optopt))
-                snprintf(why, why_size, "-%c: no such option", optopt);
-            else
-                snprintf(why, why_size, "%s: no such option",
-                         argv[optind - 1]);
+            option_unknown(argv[optind - 1], why, why_size);
             return false;
         }
         if (!option_set(option_by_value(value), optarg, opt, why, why_size))
@@ -307,7 +281,7 @@ static void option_defaults(struct bench_options *opt)
 static bool option_add_test(struct bench_options *opt, const char *name,
                             char *why, size_t why_size)
 {
-    const struct bench_test *test = test_find(name);
+    const struct bench_test *test = test_find(alias_test(name));
     bool all = strcmp(name, "all") == 0;
     const char *known[BENCH_MAX_TESTS + 1] = { NULL };
     char advice[300];
@@ -343,7 +317,6 @@ static bool option_op_fits(const struct bench_options *opt)
                          (enum dtensor_redop)opt->redop);
 }
 
-/* What no single option can know: do they fit each other? */
 /* The first of the tests that is no collective, which can be started: or NULL.
  */
 static const struct bench_test *option_other(const struct bench_options *opt)
@@ -354,6 +327,12 @@ static const struct bench_test *option_other(const struct bench_options *opt)
     return NULL;
 }
 
+static bool option_stdout(const char *path)
+{
+    return path && strcmp(path, "-") == 0;
+}
+
+/* What no single option can know: do they fit each other? */
 static bool option_check(const struct bench_options *opt, char *why,
                          size_t why_size)
 {
@@ -368,7 +347,7 @@ static bool option_check(const struct bench_options *opt, char *why,
     else if (opt->min_bytes > opt->max_bytes)
         snprintf(why, why_size, "-b %lld is more than -e %lld",
                  (long long)opt->min_bytes, (long long)opt->max_bytes);
-    else if (opt->shape && !options_shape(opt->shape, shape))
+    else if (opt->shape && !read_shape(opt->shape, shape))
         snprintf(why, why_size, "--shape \"%s\": expected 1 to %d numbers "
                  "such as 4096x4096", opt->shape, DTENSOR_MAX_DIMS);
     else if (opt->nonblocking && opt->persistent)
@@ -384,13 +363,17 @@ static bool option_check(const struct bench_options *opt, char *why,
         snprintf(why, why_size, "%s has no %s (-o)",
                  dtensor_dtype_name((enum dtensor_dtype)opt->dtype),
                  dtensor_redop_name((enum dtensor_redop)opt->redop));
-    else if (opt->json && opt->csv && strcmp(opt->json, "-") == 0
-             && strcmp(opt->csv, "-") == 0)
-        snprintf(why, why_size, "--json - and --csv -: only one can have the "
-                 "standard output");
-    else if (opt->json && !report_has_json())
-        snprintf(why, why_size, "--json: this dtensor-bench was built "
-                 "without libjansson (--csv works)");
+    else if (option_stdout(opt->json) + option_stdout(opt->csv)
+             + option_stdout(opt->svg) > 1)
+        snprintf(why, why_size, "--json -, --csv -, --svg -: only one can have "
+                 "the standard output");
+    else if (opt->dry_run && (opt->startup || opt->check_fabric ||
+                              opt->calibrate || opt->baseline))
+        snprintf(why, why_size, "--dry-run lists tests; it measures nothing");
+    else if ((opt->json || opt->baseline) && !report_has_json())
+        snprintf(why, why_size, "--%s: this dtensor-bench was built "
+                 "without libjansson (--csv works)",
+                 opt->json ? "json" : "baseline");
     else
         return true;
     return false;
@@ -431,7 +414,7 @@ void options_help(FILE *stream)
                 row->initial ? ")" : "");
     }
     fprintf(stream, "\nRandom numbers and operators have command lines of their own:\n"
-            "dtensor-bench rng --help, dtensor-bench op --help\n\nExit status: 0 fine, 1 wrong result, 2 usage or "
+            "dtensor-bench rng --help, dtensor-bench op --help\n\nExit status: 0 fine, 1 wrong result or below baseline, 2 usage or "
             "cluster file,\n3 a peer, a deadline or memory was lost, 141 nobody reads stdout.\n"
             "Examples:\n"
             "  dtensor-bench --local 4 allreduce -b 8 -e 1M\n"
@@ -480,18 +463,5 @@ void options_format(const struct bench_options *opt, char *text, size_t size)
             used += (size_t)snprintf(text + used, size - used, "%s-%c %lld",
                                      used ? " " : "", row->letter,
                                      (long long)value);
-    }
-}
-
-int options_shape(const char *text, int64_t shape[DTENSOR_MAX_DIMS])
-{
-    int ndim = 0;
-
-    for (;; text++) {
-        if (ndim == DTENSOR_MAX_DIMS ||
-            !option_digits(text, &shape[ndim++], &text))
-            return 0;
-        if (*text != 'x')
-            return *text ? 0 : ndim;
     }
 }

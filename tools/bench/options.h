@@ -32,6 +32,8 @@ struct bench_options {
     int64_t persistent;           /* 1: create once, then start and wait      */
     int64_t draw;                 /* 1: draw the layouts                      */
     int64_t repro;                /* 1: measure under repro too               */
+    int64_t dry_run;              /* 1: list the cases, start nothing         */
+    int64_t tolerance;            /* percent below the baseline               */
     int64_t startup;              /* 1: print the time to start               */
     int64_t check_fabric;         /* 1: measure every pair of ranks           */
     int64_t calibrate;            /* 1: print a [tuning] section              */
@@ -45,6 +47,8 @@ struct bench_options {
     const char *from;             /* --from; NULL: S(0)                       */
     const char *to;               /* --to; NULL: S(1)                         */
     const char *json;             /* --json: file, or "-"; NULL: none         */
+    const char *svg;              /* --svg: file, or "-"; NULL: none          */
+    const char *baseline;         /* --baseline: file; NULL: none             */
     const char *csv;              /* --csv: file, or "-"; NULL: none          */
     int ntests;                   /* number of tests                          */
     const struct bench_test *test[BENCH_MAX_TESTS];
@@ -58,8 +62,5 @@ void options_help(FILE *stream);
 
 /* The options that shape the numbers, as one would type them. */
 void options_format(const struct bench_options *opt, char *text, size_t size);
-
-/* "1000x1000" to 1000, 1000; how many numbers, or 0 when it is none such. */
-int options_shape(const char *text, int64_t shape[DTENSOR_MAX_DIMS]);
 
 #endif

@@ -12,6 +12,7 @@
 #include "tools/bench/report.h"
 #include "tools/bench/session.h"
 #include "tools/bench/tests.h"
+#include "tools/draw/write.h"
 #include "dtensor.h"
 
 #include <errno.h>
@@ -85,7 +86,8 @@ int report_open(struct report *r, const struct facts *facts,
                 const struct bench *b, struct dtensor_error *err)
 {
     const bool table = !report_is_stdout(b->opt->csv)
-                    && !report_is_stdout(b->opt->json);
+                    && !report_is_stdout(b->opt->json)
+                    && !report_is_stdout(b->opt->svg);
     int rc = 0;
 
     memset(r, 0, sizeof *r);
@@ -96,6 +98,8 @@ int report_open(struct report *r, const struct facts *facts,
     rc = report_add_file(r, &report_csv, b->opt->csv, err);
     if (rc == 0)
         rc = report_add_file(r, &report_json, b->opt->json, err);
+    if (rc == 0)
+        rc = report_add_file(r, &report_svg, b->opt->svg, err);
     if (rc == 0)
         rc = report_start(r, facts, b, err);
     if (rc)
@@ -147,11 +151,26 @@ void report_pairs(struct report *r, const struct pairs *pairs)
             r->out[i].form->pairs(r->out[i].state, pairs);
 }
 
+/* Are `#` lines written, by this rank? */
+static bool report_says(const struct report *r)
+{
+    return r->stdout_only || (r->nout > 0 && r->comments);
+}
+
+void report_picture(struct report *r, const struct picture *pic)
+{
+    if (!report_says(r) || pic->nwords == 0)
+        return;
+    report_clear(r);
+    draw_write(pic, false, "", "# ", stdout);
+    fflush(stdout);
+}
+
 void report_note(struct report *r, const char *fmt, ...)
 {
     va_list ap;
 
-    if (!r->nout || !r->comments)
+    if (!report_says(r))
         return;
     report_clear(r);
     printf("# ");

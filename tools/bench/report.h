@@ -3,6 +3,7 @@
 #define BENCH_REPORT_H
 
 #include "tools/bench/bench.h"
+#include "tools/draw/picture.h"
 #include "dtensor.h"
 
 #include <stdbool.h>
@@ -54,12 +55,13 @@ struct report_form {
     void (*pairs)(void *state, const struct pairs *pairs);     /* or NULL     */
     int (*close)(void *state, const struct summary *summary);  /* 0 or errno  */
 };
-extern const struct report_form report_table, report_csv, report_json;
+extern const struct report_form report_table, report_csv, report_json,
+                                report_svg;
 
 /* Was this tool built with libjansson? */
 bool report_has_json(void);
 
-#define REPORT_MAX 3
+#define REPORT_MAX 4
 struct report {
     struct {
         const struct report_form *form;   /* how to write                     */
@@ -70,6 +72,7 @@ struct report {
     int nout;                     /* number of them                           */
     bool progress;                /* stderr is a terminal                     */
     bool comments;                /* `#` lines on stdout                      */
+    bool stdout_only;             /* of --dry-run: only `#` lines             */
 };
 
 int report_open(struct report *r, const struct facts *facts,
@@ -80,6 +83,8 @@ void report_row(struct report *r, const struct bench_result *result);
 void report_pairs(struct report *r, const struct pairs *pairs);
 void report_progress(struct report *r, int i, int n,
                      const struct bench_case *c);
+/* Between the other `#` lines. */
+void report_picture(struct report *r, const struct picture *pic);
 void report_note(struct report *r, const char *fmt, ...) BENCH_PRINTF(2, 3);
 int report_close(struct report *r, const struct summary *summary,
                  struct dtensor_error *err);

@@ -6,6 +6,7 @@
  */
 #include "tools/bench/bench.h"
 #include "tools/bench/options.h"
+#include "tools/bench/read.h"
 #include "tools/bench/rng.h"
 #include "dtensor.h"
 
@@ -274,7 +275,7 @@ static bool rng_mesh(struct rng_options *opt)
 
 static bool rng_check(struct rng_options *opt, char *why, size_t why_size)
 {
-    opt->ndim = opt->shape ? options_shape(opt->shape, opt->sizes) : 1;
+    opt->ndim = opt->shape ? read_shape(opt->shape, opt->sizes) : 1;
     if (!opt->shape)
         opt->sizes[0] = opt->print ? opt->print : opt->bytes /
             (int64_t)dtensor_dtype_size(opt->dtype);

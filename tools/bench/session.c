@@ -7,6 +7,7 @@
  */
 #include "tools/bench/bench.h"
 #include "tools/bench/options.h"
+#include "tools/bench/read.h"
 #include "tools/bench/session.h"
 #include "dtensor.h"
 
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 int session_fail(struct dtensor_error *err, int code, const char *fmt, ...)
 {
@@ -67,7 +69,7 @@ static int session_mesh(struct bench *b, struct dtensor_error *err)
         b->mesh = b->all;
         return 0;
     }
-    ndim = options_shape(name, shape);
+    ndim = read_shape(name, shape);
     if (ndim == 0)
         return dtensor_mesh_find(b->ctx, name, &b->mesh, err);
     for (int d = 0; d < ndim; d++) {
@@ -118,6 +120,37 @@ int session_open(struct bench *b, const struct bench_options *opt,
     if (rc)
         return rc;
     b->rank = dtensor_rank(b->ctx);
+    b->nranks = dtensor_world_size(b->ctx);
+    return session_meshes(b, err);
+}
+
+/* NULL: there is none. */
+static const char *session_file(const struct bench_options *opt)
+{
+    const char *path = opt->cluster ? opt->cluster : getenv("DTN_CLUSTER");
+
+    return path && path[0] ? path : NULL;
+}
+
+enum bench_exit session_start_code(const struct bench_options *opt, int rc)
+{
+    const char *path = session_file(opt);
+
+    return rc == DTENSOR_ESYS && path && access(path, R_OK) != 0
+           ? BENCH_USAGE : session_exit_code(rc);
+}
+
+int session_plan(struct bench *b, const struct bench_options *opt,
+                 struct dtensor_error *err)
+{
+    int rc;
+
+    memset(b, 0, sizeof *b);
+    b->opt = opt;
+    rc = dtensor_init_plan(session_file(opt), opt->local ? (int)opt->local : 1,
+                           0, &b->ctx, err);
+    if (rc)
+        return rc;
     b->nranks = dtensor_world_size(b->ctx);
     return session_meshes(b, err);
 }

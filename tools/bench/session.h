@@ -33,6 +33,12 @@ int session_open(struct bench *b, const struct bench_options *opt,
                  struct dtensor_error *err);
 void session_close(struct bench *b);
 
+/* The same for --dry-run: rank 0 of a job that is only planned, of --local
+ * ranks, or of those of the cluster file.
+ */
+int session_plan(struct bench *b, const struct bench_options *opt,
+                 struct dtensor_error *err);
+
 /* Make the largest of all ranks' values everyone's. */
 int session_max(struct bench *b, double value[], size_t n,
                 struct dtensor_error *err);
@@ -56,6 +62,9 @@ void session_touch(struct bench *b, const void *mem, size_t size);
 
 int64_t session_now_ns(void);                          /* CLOCK_MONOTONIC    */
 enum bench_exit session_exit_code(int errcode);
+
+/* The same of a failed start: a file that cannot be read is a wrong command. */
+enum bench_exit session_start_code(const struct bench_options *opt, int rc);
 
 /* Set *err and return `code`. */
 int session_fail(struct dtensor_error *err, int code, const char *fmt, ...)

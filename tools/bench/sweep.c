@@ -7,6 +7,7 @@
 #include "tools/bench/job.h"
 #include "tools/bench/options.h"
 #include "tools/bench/pattern.h"
+#include "tools/bench/read.h"
 #include "tools/bench/session.h"
 #include "tools/bench/sweep.h"
 #include "tools/bench/tests.h"
@@ -47,7 +48,7 @@ static bool sweep_shape(struct bench_case *c, const char *text, size_t elem)
 {
     uint64_t bytes = elem;
 
-    c->ndim = options_shape(text, c->shape);
+    c->ndim = read_shape(text, c->shape);
     for (int d = 0; d < c->ndim; d++)
         if (c->shape[d] == 0)
             bytes = 0;

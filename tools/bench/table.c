@@ -2,7 +2,8 @@
  *
  * Lines that are not results begin with `#`, columns are separated by blanks,
  * and no column contains one, so that `awk '!/^#/ { print $3, $8 }'` plots
- * bytes against p50.
+ * bytes against p50.  A row fits 100 columns; what it was done by stands above
+ * the first row that was done so.
  */
 #include "tools/bench/job.h"
 #include "tools/bench/measure.h"
@@ -18,10 +19,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { TABLE_COLUMNS = 14, TABLE_CELL = 80, TABLE_PLAN = 160 };
+
 struct table {
     FILE *stream;
     bool comments;
     double before_us;             /* p50 of the row before                    */
+    char plan[TABLE_PLAN];        /* of the row before                        */
 };
 
 static void table_line(const struct table *t, const char *label,
@@ -50,15 +54,39 @@ static void table_meaning(const struct table *t)
           "#\n", t->stream);
 }
 
+/* Where columns end; a word that is longer takes from the blanks after it. */
+static const int table_ends[TABLE_COLUMNS] = {
+    10, 16, 26, 36, 41, 46, 53, 60, 67, 74, 80, 86, 92, 98
+};
+
+/* The first two begin where the one before ends, the others end at theirs. */
+static void table_cells(const struct table *t, char cell[][TABLE_CELL])
+{
+    char line[TABLE_COLUMNS * TABLE_CELL];
+    int used = 0;
+
+    for (int i = 0; i < TABLE_COLUMNS; i++) {
+        int at = i == 0 ? 0 : i == 1 ? table_ends[0] + 1
+               : table_ends[i] - (int)strlen(cell[i]);
+
+        if (i > 0 && at <= used)
+            at = used + 1;
+        used += sprintf(line + used, "%*s%s", at - used, "", cell[i]);
+    }
+    fprintf(t->stream, "%s\n", line);
+}
+
 static void table_columns(const struct table *t)
 {
-    fprintf(t->stream, "# %-12s %-8s %11s %11s %5s %5s %9s %9s %9s %9s %7s "
-            "%7s %7s %6s %s\n", "test", "dim", "bytes", "count", "type",
-            "redop", "min", "p50", "p99", "max", "algbw", "busbw", "bound",
-            "wrong", "plan");
-    fprintf(t->stream, "# %-12s %-8s %11s %11s %5s %5s %9s %9s %9s %9s %7s "
-            "%7s %7s\n", "", "", "(B)", "(elements)", "", "", "(us)", "(us)",
-            "(us)", "(us)", "(GB/s)", "(GB/s)", "(GB/s)");
+    char names[][TABLE_CELL] = { "# test", "dim", "bytes", "count", "type",
+                                 "op", "min", "p50", "p99", "max", "algbw",
+                                 "busbw", "bound", "wrong" };
+    char units[][TABLE_CELL] = { "#", "", "(B)", "(elems)", "", "", "(us)",
+                                 "(us)", "(us)", "(us)", "GB/s", "GB/s",
+                                 "GB/s", "" };
+
+    table_cells(t, names);
+    table_cells(t, units);
 }
 
 static void table_header(const struct table *t, const struct facts *facts)
@@ -85,6 +113,7 @@ static void *table_open(FILE *stream, const struct facts *facts,
     if (!t)
         return NULL;
     t->stream = stream;
+    t->plan[0] = '\0';
     t->comments = !b->opt->quiet;
     if (t->comments)
         table_header(t, facts);
@@ -124,25 +153,52 @@ static void table_plan(const char *plan, const char *test, char *text,
     text[at] = '\0';
 }
 
+/* A line where another plan begins; the times in it may change. */
+static void table_say_plan(struct table *t, const struct bench_result *result)
+{
+    const char *test = result->c->test->name;
+    char plan[TABLE_PLAN - 40], line[TABLE_PLAN];
+
+    table_plan(result->plan, test, plan, sizeof plan);
+    snprintf(line, sizeof line, "%s %s", test, plan);
+    if (t->comments && (strcspn(line, "(") != strcspn(t->plan, "(") ||
+                        strncmp(line, t->plan, strcspn(line, "(")) != 0))
+        fprintf(t->stream, "# plan %s\n", line);
+    strcpy(t->plan, line);
+}
+
+/* Microseconds and GB/s with four digits or so. */
+static void table_number(double value, char cell[TABLE_CELL])
+{
+    snprintf(cell, TABLE_CELL, "%.*f", value < 99.995 ? 2
+             : value < 9999.95 ? 1 : 0, value);
+}
+
 static void table_row(void *state, const struct bench_result *result)
 {
-    struct table *t = state;
     const struct bench_case *c = result->c;
-    char plan[120], repro[40] = "";
+    const double number[] = { result->time_us.min, result->time_us.p50,
+                              result->time_us.p99, result->time_us.max,
+                              result->algbw, result->busbw, result->bound };
+    char cell[TABLE_COLUMNS][TABLE_CELL];
+    struct table *t = state;
 
-    table_plan(result->plan, c->test->name, plan, sizeof plan);
-    if (c->repro)
-        snprintf(repro, sizeof repro, " repro %.2f times",
-                 t->before_us > 0 ? result->time_us.p50 / t->before_us : 0);
+    table_say_plan(t, result);
+    if (c->repro && t->comments)
+        fprintf(t->stream, "# repro %.2f times the row above\n",
+                t->before_us > 0 ? result->time_us.p50 / t->before_us : 0);
     t->before_us = result->time_us.p50;
-    fprintf(t->stream, "%-14s %-8s %11llu %11llu %5s %5s %9.2f %9.2f %9.2f "
-            "%9.2f %7.2f %7.2f %7.2f %6llu %s%s\n", c->test->name, result->dim,
-            (unsigned long long)c->bytes, (unsigned long long)c->count,
-            dtensor_dtype_name(c->dtype), c->redop == PATTERN_NO_OP
-            ? "none" : dtensor_redop_name(c->redop), result->time_us.min,
-            result->time_us.p50, result->time_us.p99, result->time_us.max,
-            result->algbw, result->busbw, result->bound,
-            (unsigned long long)result->wrong, plan, repro);
+    snprintf(cell[0], TABLE_CELL, "%s", c->test->name);
+    snprintf(cell[1], TABLE_CELL, "%.60s", result->dim);
+    snprintf(cell[2], TABLE_CELL, "%llu", (unsigned long long)c->bytes);
+    snprintf(cell[3], TABLE_CELL, "%llu", (unsigned long long)c->count);
+    snprintf(cell[4], TABLE_CELL, "%s", dtensor_dtype_name(c->dtype));
+    snprintf(cell[5], TABLE_CELL, "%s", c->redop == PATTERN_NO_OP
+             ? "none" : dtensor_redop_name(c->redop));
+    for (int i = 0; i < 7; i++)
+        table_number(number[i], cell[6 + i]);
+    snprintf(cell[13], TABLE_CELL, "%llu", (unsigned long long)result->wrong);
+    table_cells(t, cell);
     fflush(t->stream);
 }
 

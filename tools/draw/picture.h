@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 /* Colours are numbers from 0; those of ranks and hosts repeat after so many. */
-enum { DRAW_COLOURS = 12, DRAW_NO_COLOUR = -1 };
+enum { DRAW_COLOURS = 12, DRAW_NO_COLOUR = -1, DRAW_GRID = -2 };
 
 enum draw_ink { DRAW_PLAIN, DRAW_STRONG, DRAW_FAINT };
 enum draw_anchor { DRAW_LEFT, DRAW_CENTRE, DRAW_RIGHT };
@@ -28,7 +28,8 @@ struct draw_box {
 /* From the centre of a cell to the centre of another. */
 struct draw_line {
     double x1, y1, x2, y2;        /* cells                                    */
-    int colour;                   /* DRAW_NO_COLOUR: that of words            */
+    int colour;                   /* DRAW_NO_COLOUR: that of words; _GRID:    */
+                                  /* light, behind what is shown              */
     bool arrow;                   /* with a head at its end                   */
     bool dashed;                  /* a signal, or a bound                     */
 };

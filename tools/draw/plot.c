@@ -1,8 +1,9 @@
 /* plot.c - the picture of a measurement: bandwidth over size, with its bound
  *
- * Sizes are to a logarithmic scale from the smallest to the largest, values to
- * a linear one from 0 to a round number above the largest: 4.3 gives 5, 11
- * gives 12.  The bound of a curve is dashed, in the colour of the curve.
+ * Both scales are logarithmic: sizes from the smallest to the largest, values
+ * between powers of ten.  From 8 bytes to 16 MiB a bandwidth grows by four
+ * decades, of which a linear scale shows the last.  The bound of a curve is
+ * dashed, in the colour of the curve.
  */
 #include "tools/draw/plot.h"
 #include "tools/draw/bytes.h"
@@ -10,35 +11,19 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { PLOT_LEFT = 9, PLOT_LINES = 24, PLOT_LINES_TEXT = 16, PLOT_TICKS = 4,
-       PLOT_TICK_X = 12 };
+enum { PLOT_LEFT = 9, PLOT_LINES = 24, PLOT_LINES_TEXT = 16, PLOT_TICK_X = 12 };
 
 struct plot {
     struct picture *pic;
     int x, y, w, h;               /* of the area within the axes              */
     double low, high;             /* log2 of the sizes                        */
-    double top;                   /* value at the upper edge                  */
+    double bottom, top;           /* log10 of the values                      */
 };
-
-/* 1, 1.2, 1.6, 2, 3, 4, 5, 6, 8 times a power of ten; at least `value`. */
-static double plot_round(double value)
-{
-    static const double steps[] = { 1, 1.2, 1.6, 2, 3, 4, 5, 6, 8, 10 };
-    double ten;
-
-    if (value <= 0)
-        return 1;
-    ten = pow(10, floor(log10(value)));
-    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)
-        if (steps[i] * ten >= value)
-            return steps[i] * ten;
-    return 10 * ten;
-}
 
 static void plot_range(struct plot *plot, const struct plot_curve curve[],
                        int ncurves)
 {
-    double most = 0;
+    double least = INFINITY, most = 0;
 
     plot->low = INFINITY;
     plot->high = -INFINITY;
@@ -49,12 +34,16 @@ static void plot_range(struct plot *plot, const struct plot_curve curve[],
             plot->low = fmin(plot->low, log2(fmax(point->bytes, 1)));
             plot->high = fmax(plot->high, log2(fmax(point->bytes, 1)));
             most = fmax(most, fmax(point->value, point->bound));
+            least = fmin(least, point->value);
         }
     if (plot->high <= plot->low) {
         plot->low -= 1;
         plot->high = plot->low + 2;
     }
-    plot->top = plot_round(most);
+    plot->bottom = floor(log10(least));
+    plot->top = ceil(log10(most));
+    if (plot->top <= plot->bottom)
+        plot->top = plot->bottom + 1;
 }
 
 static double plot_x(const struct plot *plot, double bytes)
@@ -65,7 +54,8 @@ static double plot_x(const struct plot *plot, double bytes)
 
 static double plot_y(const struct plot *plot, double value)
 {
-    return plot->y + plot->h * (1 - value / plot->top);
+    return plot->y + plot->h * (plot->top - log10(value))
+                     / (plot->top - plot->bottom);
 }
 
 /* "32 KiB" is "32K" here, where there is little room. */
@@ -88,10 +78,15 @@ static void plot_axes(const struct plot *plot, const char *unit)
 
     picture_box(plot->pic, (struct draw_box){ plot->x, plot->y, plot->w,
                                               plot->h, DRAW_NO_COLOUR, false });
-    for (int i = 0; i <= PLOT_TICKS; i++)
-        picture_words(plot->pic, plot->x - 2, plot->y + plot->h * i
-                      / PLOT_TICKS, DRAW_RIGHT, DRAW_FAINT, "%.3g",
-                      plot->top * (PLOT_TICKS - i) / PLOT_TICKS);
+    for (double at = plot->bottom; at <= plot->top; at++) {
+        const double y = plot_y(plot, pow(10, at));
+
+        picture_words(plot->pic, plot->x - 2, (int)(y + 0.5), DRAW_RIGHT,
+                      DRAW_FAINT, "%.6g", pow(10, at));
+        if (at > plot->bottom && at < plot->top)
+            picture_line(plot->pic, (struct draw_line){
+                plot->x, y, plot->x + plot->w, y, DRAW_GRID, false, false });
+    }
     if (step < 1)
         step = 1;
     for (double at = ceil(plot->low); at <= plot->high; at += step) {

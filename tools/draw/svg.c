@@ -48,7 +48,8 @@ static const char *svg_light(int colour)
 
 static const char *svg_dark(int colour)
 {
-    return colour < 0 ? SVG_INK : draw_palette[colour % DRAW_COLOURS].dark;
+    return colour == DRAW_GRID ? "#dddddd"
+         : colour < 0 ? SVG_INK : draw_palette[colour % DRAW_COLOURS].dark;
 }
 
 static void svg_head(const struct picture *pic, const char *title,
@@ -95,7 +96,8 @@ static void svg_box(const struct draw_box *box, FILE *stream)
 
 static void svg_line(const struct draw_line *line, FILE *stream)
 {
-    int colour = line->colour < 0 ? -1 : line->colour % DRAW_COLOURS;
+    int colour = line->colour < 0 ? line->colour
+                                  : line->colour % DRAW_COLOURS;
 
     fprintf(stream, "<line x1=\"%.2f\" y1=\"%.2f\" x2=\"%.2f\" y2=\"%.2f\" "
             "stroke=\"%s\" stroke-width=\"%s\"", svg_x(line->x1),

@@ -3,6 +3,7 @@
  * One table says name, letter, argument, place and meaning of each option:
  * getopt_long() and --help are made from it.
  */
+#include "tools/advice.h"
 #include "tools/plan/plan.h"
 
 #include <getopt.h>
@@ -131,10 +132,21 @@ static void options_make(struct option options[NROWS + 1],
     options[NROWS] = (struct option){ NULL, 0, NULL, 0 };
 }
 
+/* Those that [tuning] names: often typed for the collective. */
+static const char *const plan_algorithms[] = {
+    "direct", "ring", "tree", "twotree", "doubling", "halving", "hierarchical",
+    "pairwise", "bruck", "spread"
+};
+
 static int options_check_collective(const struct plan_options *opt)
 {
     char advice[200];
 
+    for (size_t i = 0; i < PLAN_COUNT(plan_algorithms); i++)
+        if (strcmp(opt->collective, plan_algorithms[i]) == 0)
+            return plan_usage("%s is an algorithm; did you mean allreduce "
+                              "--algorithm %s?", opt->collective,
+                              opt->collective);
     if (plan_collective(opt->collective) < 0)
         return plan_usage("no collective \"%s\"; %s", opt->collective,
                           dtensor_advise(opt->collective, plan_collectives,
@@ -236,6 +248,16 @@ static int options_check(const struct plan_options *opt)
     return options_check_tensor(opt);
 }
 
+static int options_unknown(const char *word)
+{
+    const char *known[NROWS + 1] = { NULL };
+    char advice[200];
+
+    for (size_t i = 0; i < NROWS; i++)
+        known[i] = plan_rows[i].name;
+    return plan_usage("%s", advice_option(word, known, advice, sizeof advice));
+}
+
 int plan_options_read(int argc, char **argv, struct plan_options *opt)
 {
     struct option options[NROWS + 1];
@@ -252,7 +274,7 @@ int plan_options_read(int argc, char **argv, struct plan_options *opt)
         while (i < NROWS && plan_rows[i].letter != c)
             i++;
         if (i == NROWS)
-            return plan_usage("%s: no such option", argv[optind - 1]);
+            return options_unknown(argv[optind - 1]);
         options_set(opt, &plan_rows[i], optarg);
     }
     if (optind < argc && (strcmp(argv[optind], "op") == 0 ||

@@ -24,7 +24,11 @@
 
 #define PLAN_WAYS_MAX 32
 
-enum plan_exit { PLAN_GOOD = 0, PLAN_BAD = 2 };
+enum plan_exit {
+    PLAN_GOOD = 0,
+    PLAN_BAD = 2,                 /* something is wrong with the request      */
+    PLAN_UNREAD = 141             /* stdout has no reader: 128 + SIGPIPE      */
+};
 
 extern const char plan_program[];
 
