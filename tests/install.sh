@@ -72,8 +72,10 @@ libdtensor.so.0
 pkgconfig/dtensor.pc"
 is "a shell finds the completion of each program" \
     "$(files "$prefix/share/bash-completion/completions")" "$(files "$prefix/bin")"
-is "the schema of dtensor-bench --json is there" \
-    "$(files "$prefix/share/dtensor")" dtensor-bench.schema.json
+version=$(sed -n 's/^PACKAGE_VERSION = //p' "$top_builddir/Makefile")
+is "the schema of dtensor-bench --json is there, and an environment module" \
+    "$(files "$prefix/share/dtensor")" "dtensor-bench.schema.json
+modulefiles/dtensor/$version"
 doc=$root$(value docdir)
 is "documents, cluster files and examples are there" "$(files "$doc")" "$({
     printf '%s\n' COPYING NEWS README.md
