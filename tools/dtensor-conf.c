@@ -8,6 +8,7 @@
  */
 #include "tools/draw/cluster.h"
 #include "tools/draw/write.h"
+#include "tools/conf/conf.h"
 #include "dtensor.h"
 
 #include <errno.h>
@@ -44,6 +45,13 @@ static const struct row {
       "the RDMA fabric, and what is wrong" },
     { "draw", 'D', NULL, "draw hosts, ranks, devices and links" },
     { "svg", 'g', NULL, "the same as SVG" },
+    { "doctor", 'd', NULL,
+      "check names, ports, limits, devices and Slurm here,\n"
+      "a line each; FILE is optional" },
+    { "env", 'e', NULL, "print the environment variables that are read" },
+    { "topology", 'o', NULL,
+      "print NUMA nodes, GPUs and network cards, and the\n"
+      "way between them" },
     { "template", 't', NULL, "print a commented file to start from, and exit" },
     { "help", 'h', NULL, "print this, and exit" },
     { "version", 'V', NULL, "print version, build and licence, and exit" }
@@ -66,6 +74,7 @@ struct request {
     int rank;                      /* -1: all                                 */
     bool several;                  /* files: say which is which               */
     bool fabric;
+    bool doctor;
     bool draw, svg;                /* a picture instead of a view             */
 };
 
@@ -106,12 +115,38 @@ static int usage_error(const char *what, const char *value)
     return EXIT_BAD;
 }
 
+/* The same with the word that may have been meant. */
+static int usage_advice(const char *what, const char *value,
+                        const char *const known[])
+{
+    const char *word = value + strspn(value, "-");
+    char advice[300], text[500];
+
+    dtensor_advise(word, known, "", advice, sizeof advice);
+    snprintf(text, sizeof text, "%s%s%s", value,
+             strncmp(advice, "expected", 8) == 0 ? "" : "; ",
+             strncmp(advice, "expected", 8) == 0 ? "" : advice);
+    return usage_error(what, text);
+}
+
 /* getopt_long() knows the letter, or none when it was a long option. */
 static int unknown_option(int letter, const char *word)
 {
     const char text[] = { '-', (char)letter, '\0' };
+    const char *names[NROWS + 1] = { NULL };
 
-    return usage_error("unknown option: ", letter ? text : word);
+    for (size_t i = 0; i < NROWS; i++)
+        names[i] = rows[i].name;
+    return letter ? usage_error("unknown option: ", text)
+                  : usage_advice("unknown option: ", word, names);
+}
+
+static int unknown_view(const char *word)
+{
+    const char *names[NVIEWS + 1] = { NULL };
+
+    memcpy(names, views, sizeof views);
+    return usage_advice("no such view: ", word, names);
 }
 
 static bool read_view(const char *text, int *view)
@@ -137,57 +172,6 @@ static bool read_rank(const char *text, int *rank)
     *rank = (int)value;
     return true;
 }
-
-/* ------------------------------------------------------------ template --- */
-
-static const char template[] =
-    "; A cluster file.  Every rank reads it; dtensor-cluster(5) describes it.\n"
-    "; What begins with ; is a comment.  Check: dtensor-conf FILE\n"
-    "\n"
-    "[cluster]\n"
-    "version     = 1\n"
-    "name        = mine\n"
-    ";world_size = 4              ; a check: the sum over all [nodes]\n"
-    "\n"
-    "; One section for each kind of node, any number of them.\n"
-    "[nodes \"all\"]\n"
-    "hosts      = localhost       ; or node[001-064], or @step under srun\n"
-    "ranks      = 4               ; on each host\n"
-    ";addresses = node[001-064]-ib0   ; default: the hosts\n"
-    ";hca       = mlx5_[0-3]:1    ; as many as divide ranks; a+b: two of each\n"
-    ";gid_index = 3               ; on RoCE\n"
-    ";cpus      = numa            ; or 0-7 | 8-15 | 16-23 | 24-31\n"
-    "\n"
-    "[transport]\n"
-    ";intra_node      = shm       ; or tcp, rc\n"
-    ";inter_node      = tcp       ; or rc, or auto\n"
-    ";port            = 17800     ; of the first rank of each host\n"
-    ";connect_timeout = 60s\n"
-    ";op_timeout      = 10min\n"
-    ";stall_after     = 5s        ; DTN_LOG=warn: who waits for whom\n"
-    ";heartbeat       = 100ms\n"
-    ";dead_after      = 10s\n"
-    ";register_limit  = 64G       ; of dtensor_register() in each rank\n"
-    ";arena           = 100%      ; of the host's memory, for tensors of a rank\n"
-    "\n"
-    "; Without it, \"world\" is one dim over all ranks.\n"
-    ";[mesh \"world\"]\n"
-    ";dims = pp=2, tp=2           ; rightmost fastest\n"
-    "\n"
-    ";[seed]\n"
-    ";base     = 1234\n"
-    ";mesh     = world\n"
-    ";distinct = pp               ; each stage pp draws its own numbers\n"
-    "\n"
-    ";[tuning]\n"
-    ";allreduce = 0-32K:direct, 32K-inf:ring\n"
-    "\n"
-    "; How the modules of a model are cut: dtensor_parallelize_plan(3).\n"
-    ";[plan \"mlp\"]\n"
-    ";mesh = world\n"
-    ";dim  = tp\n"
-    ";layers.*.up   = colwise\n"
-    ";layers.*.down = rowwise\n";
 
 /* --------------------------------------------------------------- files --- */
 
@@ -309,6 +293,32 @@ static int show_fabric(char *const paths[], int n)
     return finish(unfit ? EXIT_BAD : EXIT_GOOD);
 }
 
+/* -------------------------------------------------------------- doctor --- */
+
+/* The file is the given one, or that in DTN_CLUSTER; or there is none. */
+static int show_doctor(char *const paths[], int n)
+{
+    const char *path = n ? paths[0] : getenv("DTN_CLUSTER");
+    struct dtensor_cluster *cluster = NULL;
+    struct dtensor_error err;
+    bool good;
+
+    if (n > 1)
+        return usage_error("--doctor takes one file, not also ", paths[1]);
+    if (path &&
+        dtensor_cluster_read(path, print_finding, NULL, &cluster, &err) < 0)
+        printf("bad   file      %s is wrong: see above, and "
+               "dtensor-cluster(5)\n", path);
+    else if (path)
+        printf("ok    file      %s is good\n", path);
+    else
+        printf("ok    file      none is given: the cluster is what is "
+               "started\n");
+    good = conf_doctor(cluster) && (!path || cluster);
+    dtensor_cluster_destroy(cluster);
+    return finish(good ? EXIT_GOOD : EXIT_BAD);
+}
+
 /* ---------------------------------------------------------------- main --- */
 
 static void options_make(struct option options[NROWS + 1],
@@ -327,6 +337,23 @@ static void options_make(struct option options[NROWS + 1],
     options[NROWS] = (struct option){ NULL, 0, NULL, 0 };
 }
 
+/* What needs no file. */
+static int print_words(int letter)
+{
+    if (letter == 'o')
+        return finish(conf_topology() ? EXIT_GOOD : EXIT_BAD);
+    if (letter == 'e')
+        conf_env();
+    else if (letter == 't')
+        fputs(conf_template, stdout);
+    else if (letter == 'h')
+        print_help();
+    else
+        printf("%s %s (%s)\nLicence: BSD-3-Clause\n", program,
+               dtensor_version(), dtensor_build());
+    return finish(EXIT_GOOD);
+}
+
 int main(int argc, char **argv)
 {
     struct request request = { .view = DTENSOR_SHOW_SUMMARY, .rank = -1 };
@@ -339,7 +366,7 @@ int main(int argc, char **argv)
         switch (c) {
         case 's':
             if (!read_view(optarg, &request.view))
-                return usage_error("no such view: ", optarg);
+                return unknown_view(optarg);
             break;
         case 'r':
             if (!read_rank(optarg, &request.rank))
@@ -354,22 +381,23 @@ int main(int argc, char **argv)
         case 'g':
             request.svg = true;
             break;
+        case 'd':
+            request.doctor = true;
+            break;
+        case 'e':
+        case 'o':
         case 't':
-            fputs(template, stdout);
-            return finish(EXIT_GOOD);
         case 'h':
-            print_help();
-            return finish(EXIT_GOOD);
         case 'V':
-            printf("%s %s (%s)\nLicence: BSD-3-Clause\n", program,
-                   dtensor_version(), dtensor_build());
-            return finish(EXIT_GOOD);
+            return print_words(c);
         case ':':
             return usage_error("an argument is missing: ", argv[optind - 1]);
         default:
             return unknown_option(optopt, argv[optind - 1]);
         }
     }
+    if (request.doctor)
+        return show_doctor(argv + optind, argc - optind);
     if (request.fabric)
         return show_fabric(argv + optind, argc - optind);
     if (request.view == VIEW_DEVICES)

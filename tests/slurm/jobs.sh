@@ -80,6 +80,10 @@ several() {
     [ -n "$1" ] || { skip_test "several steps and jobs at once" "needs root"; return; }
     named || return
     unset DTN_CLUSTER
+    is "dtensor-conf --doctor: what this Slurm has as by default" "$(
+        srun -Q -N1 -n1 -w n0 "$top_builddir/dtensor-conf" --doctor 2>&1 |
+            awk '$2 == "slurm" || $2 == "key" || $2 == "names" { print $1, $2 }' |
+            sort | uniq -c | tr -s ' ' | paste -sd ,)" " 3 note slurm, 1 ok key, 1 ok names"
     turns "--cpus-per-task" 1 srun -Q "${two[@]}" --cpus-per-task=4 ./turn
     turns "a step of unlike parts is one world" 1 \
         srun -Q -N1 -n1 -w n0 ./turn : -N1 -n3 -w n1 ./turn

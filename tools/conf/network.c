@@ -1,0 +1,209 @@
+/* network.c - do hosts find and reach each other: names, ports, keys, MTU
+ *
+ * Nothing is sent to another host: a name is looked up, an address is tried
+ * with bind(), a socket of this machine is opened.
+ */
+#include "tools/conf/conf.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { PORT_FIRST = 17800, PORT_COUNT = 1000 };      /* without a port        */
+
+/* 0, or the error of getaddrinfo(). */
+static int look_up(const char *name, struct sockaddr_in *to)
+{
+    const struct addrinfo hints = { .ai_family = AF_INET,
+                                    .ai_socktype = SOCK_STREAM };
+    struct addrinfo *list;
+    int rc = getaddrinfo(name, NULL, &hints, &list);
+
+    if (rc == 0) {
+        memcpy(to, list->ai_addr, sizeof *to);
+        freeaddrinfo(list);
+    }
+    return rc;
+}
+
+/* 0, or errno of bind(). */
+static int try_bind(struct in_addr address, int port)
+{
+    const struct sockaddr_in at = { .sin_family = AF_INET,
+                                    .sin_port = htons((uint16_t)port),
+                                    .sin_addr = address };
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1, failed;
+
+    if (fd < 0)
+        return errno;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    failed = bind(fd, (const struct sockaddr *)&at, sizeof at) == 0 ? 0 : errno;
+    close(fd);
+    return failed;
+}
+
+/* Hosts of the file: how many resolve, and which of them is this machine. */
+static void names_of_file(struct doctor *doctor)
+{
+    struct dtensor_cluster_rank rank;
+    char text[INET_ADDRSTRLEN] = "", mine[300] = "";
+    struct sockaddr_in at;
+    int rc;
+
+    for (int r = 0; r < doctor->info.nranks; r++) {
+        if (dtensor_cluster_rank(doctor->cluster, r, &rank, NULL) != 0 ||
+            rank.local != 0)
+            continue;
+        rc = look_up(rank.address, &at);
+        if (rc != 0) {
+            doctor_say(doctor, DOCTOR_BAD, "names", "add it to /etc/hosts or "
+                       "DNS, or give IP addresses as [nodes] addresses",
+                       "%s, the address of host %s, does not resolve: %s",
+                       rank.address, rank.host, gai_strerror(rc));
+            return;
+        }
+        if (*mine == '\0' && try_bind(at.sin_addr, 0) == 0) {
+            inet_ntop(AF_INET, &at.sin_addr, text, sizeof text);
+            snprintf(mine, sizeof mine, "this machine is %s, %s", rank.host,
+                     text);
+            if (doctor->info.nhosts > 1 && strncmp(text, "127.", 4) == 0)
+                doctor_say(doctor, DOCTOR_NOTE, "names", "remove the name from "
+                           "the line of 127.0.1.1 in /etc/hosts", "%s resolves "
+                           "to %s, which other hosts cannot reach", rank.host,
+                           text);
+        }
+    }
+    doctor_say(doctor, DOCTOR_OK, "names", NULL, "%d host%s resolve%s; %s",
+               doctor->info.nhosts, doctor->info.nhosts == 1 ? "" : "s",
+               doctor->info.nhosts == 1 ? "s" : "", *mine ? mine :
+               "this machine is none of them");
+}
+
+void doctor_names(struct doctor *doctor)
+{
+    const char *node = getenv("SLURMD_NODENAME");
+    char host[256] = "", text[INET_ADDRSTRLEN];
+    struct sockaddr_in at;
+    int rc;
+
+    if (doctor->info.nranks > 0) {
+        names_of_file(doctor);
+        return;
+    }
+    gethostname(host, sizeof host - 1);
+    if (!node)
+        node = host;
+    rc = look_up(node, &at);
+    if (rc != 0)
+        doctor_say(doctor, DOCTOR_BAD, "names", "add it to /etc/hosts or DNS "
+                   "on every host", "%s, the name of this machine, does not "
+                   "resolve: %s", node, gai_strerror(rc));
+    else
+        doctor_say(doctor, DOCTOR_OK, "names", NULL, "%s, the name of this "
+                   "machine, is %s", node, inet_ntop(AF_INET, &at.sin_addr,
+                                                     text, sizeof text));
+}
+
+void doctor_ports(struct doctor *doctor)
+{
+    const int first = doctor->port ? doctor->port : PORT_FIRST;
+    const int count = doctor->port ? 1 : PORT_COUNT;
+    const struct in_addr any = { htonl(INADDR_ANY) };
+    int nbusy = 0, failed = 0;
+
+    for (int i = 0; i < count; i++) {
+        int rc = try_bind(any, first + i);
+
+        nbusy += rc != 0;
+        failed = rc ? rc : failed;
+    }
+    if (nbusy == count)
+        doctor_say(doctor, DOCTOR_BAD, "ports", "see ss -ltnp; set another "
+                   "[transport] port", "port %d cannot be used: %s", first,
+                   strerror(failed));
+    else if (count == 1)
+        doctor_say(doctor, DOCTOR_OK, "ports", NULL, "port %d is free", first);
+    else
+        doctor_say(doctor, DOCTOR_OK, "ports", NULL, "%d of the ports %d-%d "
+                   "are free; a firewall between hosts has to let them pass",
+                   count - nbusy, first, first + count - 1);
+}
+
+void doctor_key(struct doctor *doctor)
+{
+    const char *said = getenv("DTN_MUNGE_SOCKET");
+    struct sockaddr_un at = { .sun_family = AF_UNIX };
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), failed = 0;
+
+    snprintf(at.sun_path, sizeof at.sun_path, "%s",
+             said ? said : "/run/munge/munge.socket.2");
+    if (fd < 0 || connect(fd, (struct sockaddr *)&at, sizeof at) != 0)
+        failed = errno;
+    if (fd >= 0)
+        close(fd);
+    if (getenv("DTN_KEY"))
+        doctor_say(doctor, DOCTOR_OK, "key", NULL, "DTN_KEY is set");
+    else if (!failed)
+        doctor_say(doctor, DOCTOR_OK, "key", NULL, "munged answers at %s",
+                   at.sun_path);
+    else
+        doctor_say(doctor, doctor->info.nhosts > 1 ? DOCTOR_BAD : DOCTOR_NOTE,
+                   "key", "start munged, or export DTN_KEY=$(openssl rand -hex "
+                   "32); jobs of one host need neither", "no munged at %s (%s),"
+                   " and DTN_KEY is not set", at.sun_path, strerror(failed));
+}
+
+static long number_in(const char *format, const char *name)
+{
+    char path[128];
+    long value = -1;
+    FILE *file;
+
+    snprintf(path, sizeof path, format, name);
+    file = fopen(path, "r");
+    if (!file)
+        return -1;
+    if (fscanf(file, "%ld", &value) != 1)
+        value = -1;
+    fclose(file);
+    return value;
+}
+
+void doctor_mtu(struct doctor *doctor)
+{
+    struct ifaddrs *list = NULL, *a;
+    int n = 0;
+
+    if (getifaddrs(&list) != 0)
+        list = NULL;
+    for (a = list; a; a = a->ifa_next) {
+        long mtu = number_in("/sys/class/net/%.32s/mtu", a->ifa_name);
+        long speed = number_in("/sys/class/net/%.32s/speed", a->ifa_name);
+
+        if (!a->ifa_addr || a->ifa_addr->sa_family != AF_INET || mtu < 0 ||
+            (a->ifa_flags & (IFF_LOOPBACK | IFF_UP)) != IFF_UP)
+            continue;
+        n++;
+        if (speed >= 10000 && mtu <= 1500)
+            doctor_say(doctor, DOCTOR_NOTE, "mtu", "ip link set IT mtu 9000, on "
+                       "all hosts and switches", "%s has MTU %ld at %ld Mb/s",
+                       a->ifa_name, mtu, speed);
+        else
+            doctor_say(doctor, DOCTOR_OK, "mtu", NULL, "%s has MTU %ld",
+                       a->ifa_name, mtu);
+    }
+    freeifaddrs(list);
+    if (n == 0)
+        doctor_say(doctor, doctor->info.nhosts > 1 ? DOCTOR_BAD : DOCTOR_NOTE,
+                   "mtu", "ip addr shows them; jobs of one host need none",
+                   "no network interface is up with an IPv4 address");
+}
