@@ -5,8 +5,9 @@
  * shards cut its columns, and each cell shows the ranks that hold it.
  * f32[10,4] as S(0),R on a 3 x 2 mesh is three boxes of 4, 4 and 2 rows, with
  * ranks 0-1, 2-3 and 4-5.  The boxes are to scale as far as 80 columns, 24
- * lines and their text allow.  Tensors of more than two dimensions, and parts
- * that are not boxes, are printed as a table.
+ * lines and their text allow.  Terms of a Partial are not drawn like replicas,
+ * but as "P(sum) 0 + 1".  Tensors of more than two dimensions, and parts that
+ * are not boxes, are printed as a table.
  */
 #include "base/compiler.h"
 #include "base/units.h"
@@ -45,7 +46,8 @@ struct draw {
     struct draw_axis rows;
     struct draw_axis cols;
     int indent;                        /* columns of the row labels           */
-    int *ranks;                        /* room for all ranks of the mesh      */
+    int *ranks;                        /* room for all ranks of the mesh,     */
+                                       /* twice                               */
 };
 
 /* --------------------------------------------------------------- glyphs --- */
@@ -192,10 +194,63 @@ static bool draw_holds(const struct draw_axis *axis, int i,
                              offset[axis->dim] == axis->start[i]);
 }
 
+/* Which term of a Partial the rank at an index of the mesh holds. */
+static int draw_term(const struct dtensor_spec *spec, int index)
+{
+    int coord[DTENSOR_MAX_DIMS], term = 0;
+
+    dtn_mesh_coord_of(spec->mesh, index, coord);
+    for (int m = 0; m < spec->mesh->ndim; m++)
+        if (spec->placement[m].kind == DTENSOR_PARTIAL)
+            term = term * spec->mesh->size[m] + coord[m];
+    return term;
+}
+
+/* The reduction of a Partial, and its number of terms; 1: there is none. */
+static int draw_terms(const struct dtensor_spec *spec, enum dtensor_redop *op)
+{
+    int n = 1;
+
+    for (int m = 0; m < spec->mesh->ndim; m++)
+        if (spec->placement[m].kind == DTENSOR_PARTIAL) {
+            *op = spec->placement[m].op;
+            n *= spec->mesh->size[m];
+        }
+    return n;
+}
+
+/* "P(sum) 0 + 1": n ranks of which each holds a term; of many, their number. */
+static char *draw_partial(const struct draw *draw, int n, enum dtensor_redop op,
+                          char buf[DRAW_TEXT_MAX + 64])
+{
+    const int nterms = draw_terms(draw->spec, &op);
+    const struct dtensor_mesh *mesh = draw->spec->mesh;
+    size_t used = (size_t)snprintf(buf, DRAW_TEXT_MAX + 64, "P(%s) ",
+                                   dtensor_redop_name(op));
+    const size_t start = used;
+
+    for (int t = 0; t < nterms; t++) {
+        int *term = draw->ranks + mesh->group.n, held = 0;
+
+        for (int i = 0; i < n; i++)
+            if (draw_term(draw->spec, draw->ranks[i]) == t)
+                term[held++] = mesh->group.ranks[draw->ranks[i]];
+        used += (size_t)snprintf(buf + used, 4, "%s", t ? " + " : "");
+        dtn_format_ranks(term, held, buf + used, 32);
+        used += strlen(buf + used);
+        if (used > DRAW_TEXT_MAX) {
+            snprintf(buf + start, 32, "%d terms", nterms);
+            break;
+        }
+    }
+    return buf;
+}
+
 /* "0-3,8": the ranks in a box; long lists end in "...". */
 static char *draw_ranks(const struct draw *draw, int row, int col,
                         char buf[DRAW_TEXT_MAX + 64])
 {
+    enum dtensor_redop op = DTENSOR_SUM;
     const struct dtensor_mesh *mesh = draw->spec->mesh;
     int64_t shape[DTENSOR_MAX_DIMS], offset[DTENSOR_MAX_DIMS];
     int n = 0;
@@ -204,8 +259,12 @@ static char *draw_ranks(const struct draw *draw, int row, int col,
         dtn_layout(draw->spec, i, shape, offset);
         if (draw_holds(&draw->rows, row, shape, offset) &&
             draw_holds(&draw->cols, col, shape, offset))
-            draw->ranks[n++] = mesh->group.ranks[i];
+            draw->ranks[n++] = i;
     }
+    if (draw_terms(draw->spec, &op) > 1)
+        return draw_partial(draw, n, op, buf);
+    for (int i = 0; i < n; i++)
+        draw->ranks[i] = mesh->group.ranks[draw->ranks[i]];
     dtn_format_ranks(draw->ranks, n, buf, DRAW_TEXT_MAX + 64);
     if (strlen(buf) > DRAW_TEXT_MAX)
         strcpy(buf + DRAW_TEXT_MAX - 3, "...");
@@ -402,7 +461,7 @@ void dtensor_spec_draw(const struct dtensor_spec *spec, FILE *stream)
     struct draw draw = {
         .spec = spec, .stream = stream,
         .glyph = draw_wants_utf8() ? draw_utf8 : draw_ascii,
-        .ranks = calloc((size_t)spec->mesh->group.n, sizeof(int))
+        .ranks = calloc(2 * (size_t)spec->mesh->group.n, sizeof(int))
     };
     char text[400];
 

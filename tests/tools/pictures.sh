@@ -62,7 +62,12 @@ svg "uneven, cyclic, chosen and empty parts" \
 svg "a scalar" "$plan" --mesh 4 --from R --shape '' --svg -- "f32[]  R" "0-3"
 svg "no elements" "$plan" --mesh 2 --from 'S(0)' --shape 0x4 --svg -- "no elements"
 svg "256 ranks" "$plan" --mesh 16x16 --from 'S(0),P' --to 'S(0),S(1)' --shape 64x64 --svg -- \
-    "0 + ... + 15" "... dim 1 goes on to 63"
+    "0 + ... + 15" "60-63"
+svg "more parts than there is room for" "$plan" --mesh 64 --from 'S(0)' --shape 256x4 --svg -- \
+    "92-95" "... dim 0 goes on to 255"
+svg "16 ranks that all send to all: no arrows, a line for each" \
+    "$plan" --mesh 16 --from 'S(0)' --to 'S(1)' --shape 64x64 --svg -- \
+    "all-to-all 15.0 KiB" "60-63" "0 -> 1-15  64 B each"
 svg "a mesh, its hosts by colour" "$plan" --mesh 2x2x4 --names pp,dp,tp --per-host 4 --svg -- \
     "mesh(pp=2,dp=2,tp=4): 16 ranks" "pp=1" "dp=0" "tp=3" "15" "a colour for each of 4 hosts"
 svg "the schedule of a ring" \

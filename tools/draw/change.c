@@ -1,8 +1,9 @@
 /* change.c - the picture of a redistribute: before, what moves, after
  *
- * The two pictures stand side by side where the room allows, with the steps on
- * the arrow between them.  Below stands who sends how much to whom: in SVG an
- * arrow for each pair of up to 16 ranks, as text a line for each sender.
+ * The two pictures of up to 8 ranks stand side by side where the room allows,
+ * with the steps on the arrow between them.  Below stands who sends how much to
+ * whom: in SVG an arrow for each of up to 64 pairs, else a line for each
+ * sender.
  */
 #include "tools/draw/change.h"
 #include "tools/draw/bytes.h"
@@ -15,7 +16,7 @@
 #include <string.h>
 
 enum { CHANGE_ARROW = 28, CHANGE_SIDE = 28, CHANGE_RANKS_MAX = 16,
-       CHANGE_LEAST = 34 };
+       CHANGE_LEAST = 34, CHANGE_BESIDE_MAX = 8, CHANGE_PAIRS_MAX = 64 };
 
 struct change {
     struct picture *pic;
@@ -181,10 +182,11 @@ void draw_change(struct picture *pic, const struct dtensor_plan *plan,
     const int n = dtensor_mesh_size(from->mesh);
     struct draw_room half = room;
     struct draw_area left, right;
+    double least, most;
     int y;
 
     half.columns = (room.columns - CHANGE_ARROW) / 2;
-    if (half.columns < CHANGE_LEAST) {
+    if (half.columns < CHANGE_LEAST || n > CHANGE_BESIDE_MAX) {
         left = draw_spec(pic, "before", from, 0, 0, room);
         y = change_below(&c, left.h);
         right = draw_spec(pic, "after", to, 0, y, room);
@@ -198,7 +200,7 @@ void draw_change(struct picture *pic, const struct dtensor_plan *plan,
     if (from->mesh != to->mesh || n > CHANGE_RANKS_MAX ||
         dtensor_plan_bytes(plan, -1, -1, -1) == 0)
         return;
-    if (room.fine)
+    if (room.fine && change_range(&c, n, &least, &most) <= CHANGE_PAIRS_MAX)
         change_graph(&c, n, y);
     else
         change_list(&c, n, y);
