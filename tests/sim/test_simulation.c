@@ -18,6 +18,7 @@
  */
 #include "base/compiler.h"
 #include "dtensor.h"
+#include "tests/sim/job.h"
 #include "tests/sim/sim.h"
 #include "tests/support/ranks.h"
 #include "tests/support/tap.h"
@@ -45,9 +46,7 @@ struct outcome {
 
 static struct job {
     uint64_t seed;
-    int hosts, per_host, n;
     int calls;                    /* collectives                              */
-    char path[64];                /* of the cluster file                      */
     struct outcome outcomes[RANKS_MAX];
 } job;
 
@@ -91,7 +90,7 @@ static int call_sum(const struct dtensor_mesh *mesh, int call, size_t count,
     fill(in, count, sim_rank(), call);
     rc = dtensor_allreduce(mesh, in, out, count, DTENSOR_I32, DTENSOR_SUM, err);
     for (size_t i = 0; i < count && rc == 0; i++)
-        mine->wrong += out[i] != sum_of(job.n, call, i);
+        mine->wrong += out[i] != sum_of(sim_job.n, call, i);
     return rc;
 }
 
@@ -99,7 +98,7 @@ static int call_broadcast(const struct dtensor_mesh *mesh, int call,
                           size_t count, struct outcome *mine,
                           struct dtensor_error *err)
 {
-    const int root = (int)drawn(call, 3, (uint64_t)job.n);
+    const int root = (int)drawn(call, 3, (uint64_t)sim_job.n);
     int32_t mem[ELEMENTS];
     int rc;
 
@@ -114,14 +113,14 @@ static int call_broadcast(const struct dtensor_mesh *mesh, int call,
 static int call_gather(const struct dtensor_mesh *mesh, int call, size_t count,
                        struct outcome *mine, struct dtensor_error *err)
 {
-    const size_t each = 1 + count / (size_t)job.n;
-    int32_t *out = malloc((size_t)job.n * each * sizeof *out);
+    const size_t each = 1 + count / (size_t)sim_job.n;
+    int32_t *out = malloc((size_t)sim_job.n * each * sizeof *out);
     int32_t in[ELEMENTS + 1];
     int rc;
 
     fill(in, each, sim_rank(), call);
     rc = out ? dtensor_allgather(mesh, in, out, each, DTENSOR_I32, err) : 0;
-    for (size_t i = 0; i < (size_t)job.n * each && rc == 0; i++)
+    for (size_t i = 0; i < (size_t)sim_job.n * each && rc == 0; i++)
         mine->wrong += out[i] != element((int)(i / each), call, i % each);
     free(out);
     return rc;
@@ -131,8 +130,8 @@ static int call_exchange(const struct dtensor_mesh *mesh, int call,
                          size_t count, struct outcome *mine,
                          struct dtensor_error *err)
 {
-    const size_t each = 1 + count / (size_t)job.n;
-    const size_t n = (size_t)job.n * each;
+    const size_t each = 1 + count / (size_t)sim_job.n;
+    const size_t n = (size_t)sim_job.n * each;
     int32_t *in = malloc(2 * n * sizeof *in), *out = in + n;
     int rc;
 
@@ -150,7 +149,7 @@ static int call_one(const struct dtensor_mesh *mesh, int call,
 {
     const size_t count = 1 + drawn(call, 1, drawn(call, 2, 2) ? 8 : ELEMENTS);
 
-    switch (drawn(call, 0, job.n > 64 ? 3 : 5)) {
+    switch (drawn(call, 0, sim_job.n > 64 ? 3 : 5)) {
     case 0:
         return dtensor_barrier(mesh, err);
     case 1:
@@ -170,7 +169,7 @@ static void rank_run(int rank)
     struct dtensor_error err = { .rank = -1 };
     const struct dtensor_mesh *mesh;
     struct dtensor_ctx *ctx = NULL;
-    int rc = dtensor_init(job.path, &ctx, &err);
+    int rc = dtensor_init(sim_job.path, &ctx, &err);
 
     if (rc == 0)
         rc = dtensor_mesh_find(ctx, "world", &mesh, &err);
@@ -187,51 +186,7 @@ static void rank_run(int rank)
     mine->ended = true;
 }
 
-static const char *rank_env(int rank, const char *name)
-{
-    static char text[32];
-    const char *host = "";
-    int value;
-
-    if (strcmp(name, "DTN_HOST") == 0)
-        host = "n", value = 1 + rank / job.per_host;
-    else if (strcmp(name, "DTN_RANK") == 0)
-        value = rank;
-    else if (strcmp(name, "DTN_WORLD_SIZE") == 0)
-        value = job.n;
-    else if (strcmp(name, "DTN_LOCAL_RANK") == 0)
-        value = rank % job.per_host;
-    else if (strcmp(name, "DTN_LOCAL_SIZE") == 0)
-        value = job.per_host;
-    else if (strcmp(name, "DTN_JOB") == 0)
-        return "simulated";
-    else if (strcmp(name, "DTN_LOG") == 0)
-        return getenv("DTN_SIM_LOG") ? "debug" : "off";
-    else
-        return NULL;
-    snprintf(text, sizeof text, "%s%d", host, value);
-    return text;
-}
-
 /* ---------------------------------------------------------- the jobs --- */
-
-static void cluster_write(void)
-{
-    FILE *file;
-
-    snprintf(job.path, sizeof job.path, "simulation-%d-%dx%d.ini",
-             (int)getpid(), job.hosts, job.per_host);
-    file = fopen(job.path, "w");
-    if (!file)
-        exit(99);
-    fprintf(file, "[cluster]\nversion = 1\nauth = none\n[nodes \"all\"]\n"
-            "hosts = n[1-%d]\naddresses = 127.0.0.[1-%d]\nranks = %d\n"
-            "hca = none\n[transport]\nintra_node = tcp\ninter_node = tcp\n"
-            "connect_timeout = 8s\nop_timeout = 6s\narena = 16M\n"
-            "heartbeat = 100ms\ndead_after = 1s\n",
-            job.hosts, job.hosts, job.per_host);
-    fclose(file);
-}
 
 /* 1, 2, 4, 8 ... as often as each other. */
 static uint64_t spread(int what, uint64_t most)
@@ -249,14 +204,14 @@ static void job_draw(struct sim_options *options)
 
     job.calls = 1 + (int)drawn(-1, 0, CALLS);
     options->seed = job.seed;
-    options->nranks = job.n;
-    options->ranks_per_host = job.per_host;
+    options->nranks = sim_job.n;
+    options->ranks_per_host = sim_job.per_host;
     options->latency_ns = INT64_C(2000) << drawn(-1, 1, 10);
     options->limit_ns = 120000 * MS;
     options->main = rank_run;
-    options->env = rank_env;
+    options->env = sim_job_env;
     fault->kind = (enum sim_fault_kind)drawn(-1, 2, SIM_FAULTS);
-    fault->rank = (int)drawn(-1, 3, (uint64_t)job.n);
+    fault->rank = (int)drawn(-1, 3, (uint64_t)sim_job.n);
     fault->later = drawn(-1, 5, 2);
     fault->call = spread(20, 5000);
     fault->ns = (int64_t)drawn(-1, 4, 300) * MS;
@@ -271,7 +226,7 @@ static enum verdict say(enum verdict verdict, const char *what, int rank)
 {
     if (!said)
         note("seed %" PRIu64 ": rank %d of %dx%d %s: %s", job.seed, rank,
-             job.hosts, job.per_host, what, job.outcomes[rank].text);
+             sim_job.hosts, sim_job.per_host, what, job.outcomes[rank].text);
     said = true;
     return verdict;
 }
@@ -301,9 +256,9 @@ static enum verdict job_check(void)
     bool lossy = false;
     int culprit = -1;
 
-    for (int r = 0; r < job.n; r++)
+    for (int r = 0; r < sim_job.n; r++)
         lossy = lossy || sim_lost(r);
-    for (int r = 0; r < job.n; r++) {
+    for (int r = 0; r < sim_job.n; r++) {
         const struct outcome *of = &job.outcomes[r];
 
         one = rank_check(r, lossy);
@@ -321,7 +276,7 @@ static uint64_t tallies[SIM_FAULTS][2][BAD + 1];
 
 static void outcomes_show(void)
 {
-    for (int r = 0; r < job.n; r++)
+    for (int r = 0; r < sim_job.n; r++)
         note("rank %d: %s%s, %d calls, culprit %d: %s", r,
              sim_lost(r) ? "lost, " : "", job.outcomes[r].ended
              ? "ended" : "did not end", job.outcomes[r].calls,
@@ -349,21 +304,21 @@ static bool job_run(uint64_t seed, int hosts, int per_host,
     struct sim_options options = { .end = check };
 
     job.seed = seed;
-    job.hosts = hosts > 0 ? hosts : (int)spread(0, 8);
-    job.per_host = per_host > 0 ? per_host : (int)spread(10, 8);
-    job.n = job.hosts * job.per_host;
-    memset(job.outcomes, 0, (size_t)job.n * sizeof job.outcomes[0]);
+    sim_job.hosts = hosts > 0 ? hosts : (int)spread(0, 8);
+    sim_job.per_host = per_host > 0 ? per_host : (int)spread(10, 8);
+    sim_job.n = sim_job.hosts * sim_job.per_host;
+    memset(job.outcomes, 0, (size_t)sim_job.n * sizeof job.outcomes[0]);
     job_draw(&options);
-    cluster_write();
+    sim_job_write();
     sim_run(&options, result);
-    unlink(job.path);
+    unlink(sim_job.path);
     if (result->leaked > 0)
         note("seed %" PRIu64 ": %" PRIu64 " things are left", seed,
              result->leaked);
     if (getenv("DTN_SIM"))
         note("seed %" PRIu64 ": %dx%d ranks, %d calls, %s at call %" PRIu64
              " of rank %d: %.3f ms, %" PRIu64 " turns, %d lost", seed,
-             job.hosts, job.per_host, job.calls,
+             sim_job.hosts, sim_job.per_host, job.calls,
              sim_fault_names[options.fault.kind], options.fault.call,
              options.fault.rank, (double)result->ns / 1e6, result->turns,
              result->lost);

@@ -1,0 +1,53 @@
+/* job.c - the ranks of a simulated job: their cluster file and environment */
+#include "tests/sim/job.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct sim_job sim_job;
+
+const char *sim_job_env(int rank, const char *name)
+{
+    static char text[32];
+    const char *host = "";
+    int value;
+
+    if (strcmp(name, "DTN_HOST") == 0)
+        host = "n", value = 1 + rank / sim_job.per_host;
+    else if (strcmp(name, "DTN_RANK") == 0)
+        value = rank;
+    else if (strcmp(name, "DTN_WORLD_SIZE") == 0)
+        value = sim_job.n;
+    else if (strcmp(name, "DTN_LOCAL_RANK") == 0)
+        value = rank % sim_job.per_host;
+    else if (strcmp(name, "DTN_LOCAL_SIZE") == 0)
+        value = sim_job.per_host;
+    else if (strcmp(name, "DTN_JOB") == 0)
+        return "simulated";
+    else if (strcmp(name, "DTN_LOG") == 0)
+        return getenv("DTN_SIM_LOG") ? "debug" : "off";
+    else
+        return NULL;
+    snprintf(text, sizeof text, "%s%d", host, value);
+    return text;
+}
+
+void sim_job_write(void)
+{
+    FILE *file;
+
+    snprintf(sim_job.path, sizeof sim_job.path, "simulation-%d-%dx%d.ini",
+             (int)getpid(), sim_job.hosts, sim_job.per_host);
+    file = fopen(sim_job.path, "w");
+    if (!file)
+        exit(99);
+    fprintf(file, "[cluster]\nversion = 1\nauth = none\n[nodes \"all\"]\n"
+            "hosts = n[1-%d]\naddresses = 127.0.0.[1-%d]\nranks = %d\n"
+            "hca = none\n[transport]\nintra_node = tcp\ninter_node = tcp\n"
+            "connect_timeout = 8s\nop_timeout = 6s\narena = 16M\n"
+            "heartbeat = 100ms\ndead_after = 1s\n",
+            sim_job.hosts, sim_job.hosts, sim_job.per_host);
+    fclose(file);
+}

@@ -1,0 +1,164 @@
+/* test_simulated_joining.c - thousands of ranks join, and one of them dies
+ *
+ * The joining and watching of lib/boot, for so many ranks that whole contexts
+ * would not fit into one process: each joins, gathers a blob of every rank, and
+ * watches.  Then one dies, and all others must name it soon.
+ *
+ *     test_simulated_joining [RANKS [PER_HOST [SEED]]]
+ *
+ * Without this test, a tree of 64 hosts would be tried for the first time by
+ * who owns 64 hosts.
+ */
+#include "base/log.h"
+#include "boot/boot.h"
+#include "cluster/cluster.h"
+#include "cluster/world.h"
+#include "transport/transport.h"
+#include "dtensor.h"
+#include "tests/sim/job.h"
+#include "tests/sim/sim.h"
+#include "tests/support/ranks.h"
+#include "tests/support/tap.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { RANKS = 512, PER_HOST = 32, RANKS_MAX = 4096 };
+#define MS INT64_C(1000000)
+#define HEARD_NS (100 * MS)       /* after which a connection is known closed */
+#define SOON_NS (1500 * MS)
+
+static struct outcome {
+    int64_t joined_ns, named_ns;  /* when                                     */
+    int named;                    /* the rank that is lost; -1: none          */
+    bool right;                   /* what it gathered                         */
+    char text[500];               /* of an error                              */
+} outcomes[RANKS_MAX];
+static struct dtn_blob all[RANKS_MAX];        /* each reads it at once        */
+static int victim;                /* the rank that dies                       */
+static int64_t died_ns;
+
+/* Gather, and take the page of the heartbeats from the first of the host. */
+static int rank_gather(struct dtn_boot *boot, int rank,
+                       struct dtensor_error *err)
+{
+    struct dtn_blob mine = { .size = sizeof rank, .fd = -1 };
+    const int first = rank / sim_job.per_host * sim_job.per_host;
+    bool right = true;
+    int rc, fd;
+
+    memcpy(mine.bytes, &rank, sizeof rank);
+    rc = dtn_boot_beat_open(boot, &mine.fd, err);
+    if (rc == 0)
+        rc = dtn_boot_allgather(boot, &mine, all, err);
+    for (int r = 0; r < sim_job.n && rc == 0; r++)
+        right = right && memcmp(all[r].bytes, &r, sizeof r) == 0;
+    outcomes[rank].right = rc == 0 && right;
+    fd = rc == 0 ? all[first].fd : -1;
+    if (rc == 0)
+        rc = dtn_boot_beat_start(boot, fd, err);
+    if (fd >= 0)
+        close(fd);
+    return rc;
+}
+
+static void rank_watch(struct dtn_boot *boot, int rank)
+{
+    const struct timespec nap = { 0, 20000000 };
+    const int64_t end = sim_now() + 10000 * MS;
+
+    dtn_boot_watch_start(boot);
+    outcomes[rank].joined_ns = sim_now();
+    sim_mark();
+    while (outcomes[rank].named < 0 && sim_now() < end) {
+        nanosleep(&nap, NULL);
+        dtn_boot_watch(boot);
+        outcomes[rank].named = dtn_boot_first_failure(boot);
+        if (!sim_lost(victim))
+            died_ns = sim_now();
+    }
+    outcomes[rank].named_ns = sim_now();
+    for (int i = 0; i < 100; i++) {           /* others hear it through here  */
+        nanosleep(&nap, NULL);
+        dtn_boot_watch(boot);
+    }
+}
+
+static void rank_run(int rank)
+{
+    struct dtensor_error err = { .rank = -1 };
+    struct dtn_world world = { .cluster = NULL };
+    struct dtn_boot *boot = NULL;
+    struct dtn_log log;
+    int rc;
+
+    outcomes[rank].named = -1;
+    dtn_log_init(&log);
+    rc = dtn_whoami(sim_job.path, &log, &world, &err);
+    if (rc == 0)
+        rc = dtn_boot_open(&(struct dtn_boot_args){ .world = &world,
+                               .identity = "", .log = &log }, &boot, &err);
+    if (rc == 0)
+        rc = rank_gather(boot, rank, &err);
+    if (rc == 0)
+        rank_watch(boot, rank);
+    snprintf(outcomes[rank].text, sizeof outcomes[rank].text, "%s",
+             rc == 0 ? "" : err.text);
+    dtn_boot_close(boot);
+    dtensor_cluster_destroy(world.cluster);
+}
+
+static int wrong, failed;
+static int64_t joined_ns, named_ns;
+
+static void check(const struct sim_options *options)
+{
+    for (int r = 0; r < options->nranks; r++) {
+        const struct outcome *one = &outcomes[r];
+
+        if (r == victim)
+            continue;
+        failed += !one->right;
+        wrong += one->named != victim;
+        joined_ns = one->joined_ns > joined_ns ? one->joined_ns : joined_ns;
+        named_ns = one->named_ns > named_ns ? one->named_ns : named_ns;
+        if ((!one->right || one->named != victim) && failed + wrong < 8)
+            note("rank %d names %d; %s", r, one->named, one->text);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct sim_options options = {
+        .seed = argc > 3 ? strtoull(argv[3], NULL, 0) : 1,
+        .latency_ns = 100000, .limit_ns = 60000 * MS,
+        .main = rank_run, .env = sim_job_env, .end = check,
+    };
+    struct sim_result result;
+
+    if (sanitized())
+        return skip_all("sanitizers do not know coroutines");
+    sim_job.n = argc > 1 ? atoi(argv[1]) : RANKS;
+    sim_job.per_host = argc > 2 ? atoi(argv[2]) : PER_HOST;
+    sim_job.hosts = sim_job.n / sim_job.per_host;
+    sim_job_write();
+    victim = sim_job.n / 2 + 1;
+    options.nranks = sim_job.n;
+    options.ranks_per_host = sim_job.per_host;
+    options.fault = (struct sim_fault){ .kind = SIM_KILL, .rank = victim,
+                                        .later = true, .call = 100,
+                                        .ns = HEARD_NS };
+    sim_run(&options, &result);
+    unlink(sim_job.path);
+    ok(failed == 0 && result.hung == 0, "%d ranks on %d hosts have joined and "
+       "gathered after %.1f ms, %d of them wrongly", sim_job.n, sim_job.hosts,
+       (double)joined_ns / 1e6, failed);
+    ok(wrong == 0 && named_ns - died_ns < SOON_NS, "one dies, and all others "
+       "name it, the last %.1f ms later", (double)(named_ns - died_ns) / 1e6);
+    ok(result.leaked == 0, "nothing is left");
+    return done();
+}
