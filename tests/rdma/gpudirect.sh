@@ -27,6 +27,8 @@ timeout 100 "$job" required || exit
 insmod "$1" || exit
 timeout 100 "$top_builddir/tests/rdma/gpudirect" direct || exit
 timeout 300 "$job" direct || exit
+timeout 300 "$job" faults || exit
+timeout 300 "$top_builddir/tests/rdma/gpulate" || exit
 staged "a driver of CUDA 11.4" "has no cuMemGetHandleForAddressRange" \
     DTN_STANDIN_VERSION=11040 || exit
 staged "an export that fails" "cuMemGetHandleForAddressRange: .*NOT_SUPPORTED" \

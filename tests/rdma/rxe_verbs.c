@@ -4,11 +4,15 @@
  * without asking the kernel.  Its system call is in libibverbs for providers;
  * the kernel can answer it once the module rxe_dmabuf.c is loaded.
  */
+#include "tests/rdma/rxe_verbs.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <stdint.h>
 #include <stdlib.h>
+
+int rxe_registrations_left = 1000000;
 
 struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
                                  size_t length, uint64_t iova, int fd,
@@ -19,7 +23,11 @@ struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
     struct ibv_mr *mr = calloc(1, VERBS_MR_BYTES);
 
     *(void **)&reg = dlsym(RTLD_NEXT, "ibv_cmd_reg_dmabuf_mr");
-    errno = mr && reg ? reg(pd, offset, length, iova, fd, access, mr) : ENOSYS;
+    if (rxe_registrations_left-- <= 0)
+        errno = ENOMEM;
+    else
+        errno = mr && reg ? reg(pd, offset, length, iova, fd, access, mr)
+                          : ENOSYS;
     if (errno != 0) {
         free(mr);
         return NULL;
