@@ -3,7 +3,13 @@
  * The library is not linked with a BLAS: OpenBLAS starts a thread for each CPU
  * when it is loaded, also in programs that never multiply a matrix.  The first
  * product loads the one that configure found, by its name with version, such as
- * libopenblas.so.0.  If it is not on this machine, the own loops are used.
+ * libopenblas.so.0, or the one that DTN_BLAS in the environment names.  If it
+ * is not on this machine, or DTN_BLAS is none, the own loops are used.
+ *
+ * OpenBLAS has kernels for many CPUs.  On one that it does not know, or if
+ * OPENBLAS_CORETYPE says so, it takes those of an older one: on a CPU with
+ * AVX-512 often those of Haswell, with vectors of half the width.  The name of
+ * the kernels says it, and then the own loops are the faster ones.
  *
  * OpenBLAS counts the CPUs of the thread that loads it.  While it is loaded,
  * this thread may run on one CPU only, so it starts no threads; nothing else in
@@ -11,13 +17,21 @@
  * variables by which users ask for threads is set, it is left as it is.
  */
 #include "config.h"
-#include "math/blas.h"
 
-#ifdef DTN_BLAS
+#include "math/blas.h"
+#include "math/width.h"
+#include "base/compiler.h"
+#include "dtensor.h"
+
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 
 /* Of cblas.h, whose enumerators are these everywhere. */
 enum { ROW_MAJOR = 101, AS_IT_IS = 111, TRANSPOSED = 112 };
@@ -29,9 +43,16 @@ typedef void dgemm_f(int order, int ta, int tb, int m, int n, int k,
                      double alpha, const double *a, int lda, const double *b,
                      int ldb, double beta, double *c, int ldc);
 
+typedef char *corename_f(void);
+typedef int threads_f(void);
+
 static struct {
+    const char *name;             /* of the file; NULL: none is wanted        */
+    bool asked;                   /* the user named it                        */
     sgemm_f *sgemm;
     dgemm_f *dgemm;
+    const char *core;             /* whose kernels it has taken; "": unknown  */
+    bool alone;                   /* it has one thread                        */
 } blas;
 
 static bool threads_asked(void)
@@ -43,30 +64,52 @@ static bool threads_asked(void)
 /* Load it on one CPU. */
 static void *blas_open(void)
 {
-    void *handle = dlopen(DTN_BLAS, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+    void *handle = dlopen(blas.name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
     const int cpu = sched_getcpu();
     cpu_set_t all, one;
 
     if (handle || threads_asked() || cpu < 0 || cpu >= CPU_SETSIZE ||
         sched_getaffinity(0, sizeof all, &all) != 0)
-        return handle ? handle : dlopen(DTN_BLAS, RTLD_NOW | RTLD_LOCAL);
+        return handle ? handle : dlopen(blas.name, RTLD_NOW | RTLD_LOCAL);
     CPU_ZERO(&one);
     CPU_SET(cpu, &one);
     sched_setaffinity(0, sizeof one, &one);
-    handle = dlopen(DTN_BLAS, RTLD_NOW | RTLD_LOCAL);
+    handle = dlopen(blas.name, RTLD_NOW | RTLD_LOCAL);
     sched_setaffinity(0, sizeof all, &all);
     return handle;
+}
+
+static void blas_name(void)
+{
+    const char *asked = getenv("DTN_BLAS");
+
+#ifdef DTN_BLAS
+    blas.name = DTN_BLAS;
+#endif
+    blas.asked = asked && strcmp(asked, "none") != 0;
+    if (asked)
+        blas.name = blas.asked ? asked : NULL;
 }
 
 /* It stays loaded to the end of the process. */
 static void blas_load(void)
 {
-    void *handle = blas_open();
+    corename_f *corename;
+    threads_f *threads;
+    void *handle;
 
+    blas.core = "";
+    blas_name();
+    handle = blas.name ? blas_open() : NULL;
     if (!handle)
         return;
     *(void **)&blas.sgemm = dlsym(handle, "cblas_sgemm");
     *(void **)&blas.dgemm = dlsym(handle, "cblas_dgemm");
+    *(void **)&corename = dlsym(handle, "openblas_get_corename");
+    *(void **)&threads = dlsym(handle, "openblas_get_num_threads");
+    if (corename)
+        blas.core = corename();
+    blas.alone = threads && threads() == 1;
 }
 
 bool dtn_blas_ok(void)
@@ -75,6 +118,44 @@ bool dtn_blas_ok(void)
 
     pthread_once(&once, blas_load);
     return blas.sgemm && blas.dgemm;
+}
+
+/* Kernels of OpenBLAS for x86 with AVX-512; all others have less. */
+static bool core_is_wide(const char *core)
+{
+    static const char *const wide[] = { "skylakex", "cooperlake",
+                                        "sapphirerapids" };
+
+    for (size_t i = 0; i < DTN_COUNT(wide); i++)
+        if (strcasecmp(core, wide[i]) == 0)
+            return true;
+    return false;
+}
+
+bool dtn_blas_behind(void)
+{
+#ifdef DTN_WIDTHS
+    return dtn_blas_ok() && !blas.asked && blas.alone && blas.core[0] &&
+           dtn_width() == DTN_WIDTHS - 1 && !core_is_wide(blas.core);
+#else
+    return false;
+#endif
+}
+
+void dtn_blas_describe(char *text, size_t size)
+{
+    const bool behind = dtn_blas_behind();
+    const char *open = blas.core && blas.core[0] ? " (kernels for " : "";
+    const char *core = blas.core ? blas.core : "";
+
+    if (!dtn_blas_ok())
+        snprintf(text, size, "own loops multiply matrices: %s%s",
+                 blas.name ? "no " : "no BLAS is wanted",
+                 blas.name ? blas.name : "");
+    else
+        snprintf(text, size, "%s%s%s%s multiplies %smatrices%s", blas.name,
+                 open, core, open[0] ? ")" : "", behind ? "small " : "",
+                 behind ? ", own loops with AVX-512 the others" : "");
 }
 
 static int transposed(const struct dtn_blas_matrix *matrix)
@@ -96,17 +177,3 @@ void dtn_blas_multiply(const struct dtn_blas_call *c)
         blas.dgemm(ROW_MAJOR, ta, tb, m, n, k, 1, c->a.data, lda, c->b.data,
                    ldb, c->beta, c->out.data, ldc);
 }
-
-#else
-
-bool dtn_blas_ok(void)
-{
-    return false;
-}
-
-/* Never called: there is none. */
-void dtn_blas_multiply(const struct dtn_blas_call *call)
-{
-}
-
-#endif

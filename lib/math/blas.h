@@ -5,10 +5,21 @@
 #include "dtensor.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Is there a BLAS?  The first call loads it. */
 bool dtn_blas_ok(void);
+
+/* Has this CPU wider vectors than the BLAS uses?  Then own loops are faster.
+ * Not if it has several threads, or DTN_BLAS of the environment names it.
+ */
+bool dtn_blas_behind(void);
+
+/* One line about the two: "libopenblas.so.0 (kernels for Haswell) multiplies
+ * matrices".
+ */
+void dtn_blas_describe(char *text, size_t size);
 
 /* A matrix as a BLAS takes it. */
 struct dtn_blas_matrix {

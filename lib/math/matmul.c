@@ -4,11 +4,12 @@
  * or columns are contiguous.  A matrix of bf16, or one with gaps everywhere, is
  * first copied to the workspace in such a form, and so is the result.
  *
- * Without a BLAS and with DTN_MATMUL_REPRO tiles.c multiplies such matrices,
- * and of small matrices and other types one row of the result is made at a
- * time: element k of the row of `a` times row k of `b` is added to the sums.
- * In both each sum has its terms in the order of k, with fused multiply-add,
- * whatever the shape of the matrix is.
+ * Without a BLAS, with DTN_MATMUL_REPRO, of narrow floats, and where the
+ * vectors of the BLAS are narrower than those of the CPU, tiles.c multiplies
+ * matrices, which it reads as they lie.  Of small matrices and other types one
+ * row of the result is made at a time: element k of the row of `a` times row k
+ * of `b` is added to the sums.  In both each sum has its terms in the order of
+ * k, with fused multiply-add, whatever the shape of the matrix is.
  */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)
 #pragma GCC optimize("O3", "fp-contract=off")
@@ -130,17 +131,19 @@ static bool product_is_float(const struct product *p, double least)
            (double)p->m * (double)p->n * (double)p->k >= least;
 }
 
+/* Short rows of the result are as well made one by one. */
+static bool tiles_take(const struct product *p)
+{
+    return product_is_float(p, TILES_LEAST) && p->n >= 16 && p->m >= 4;
+}
+
+/* Narrow floats would have to be copied as f32 for a BLAS. */
 static bool product_by_blas(const struct product *p)
 {
     return product_is_float(p, BLAS_LEAST) && !(p->flags & DTN_MATMUL_REPRO) &&
            p->m < INT32_MAX && p->n < INT32_MAX && p->k < INT32_MAX &&
-           dtn_blas_ok();
-}
-
-/* Short rows of the result are as well made one by one. */
-static bool product_by_tiles(const struct product *p)
-{
-    return product_is_float(p, TILES_LEAST) && p->n >= 16 && p->m >= 4;
+           dtn_blas_ok() && !(tiles_take(p) && (dtn_blas_behind() ||
+                                                p->dtype != p->work));
 }
 
 /* Can rows x columns elements of these strides be given to a BLAS?  Then
@@ -177,9 +180,7 @@ struct copies {
     size_t out_bytes, a_bytes, b_bytes;
 };
 
-/* A result whose columns are contiguous is copied, too: it is rare.  For the
- * tiles, so is such a matrix b.
- */
+/* A result whose columns are contiguous is copied, too: it is rare. */
 static struct copies copies_of(const struct product *p, bool by_blas)
 {
     struct copies c = { .call = { .dtype = p->work, .m = p->m, .n = p->n,
@@ -188,9 +189,8 @@ static struct copies copies_of(const struct product *p, bool by_blas)
 
     c.out = !blas_takes(p, p->out, p->m, p->n, &c.call.out) ||
             c.call.out.transposed;
-    c.a = !blas_takes(p, p->a, p->m, p->k, &c.call.a);
-    c.b = !blas_takes(p, p->b, p->k, p->n, &c.call.b) ||
-          (c.call.b.transposed && !by_blas);
+    c.a = by_blas && !blas_takes(p, p->a, p->m, p->k, &c.call.a);
+    c.b = by_blas && !blas_takes(p, p->b, p->k, p->n, &c.call.b);
     if (c.out) {
         c.call.out = (struct dtn_blas_matrix){ .stride = p->n };
         c.out_bytes = copy_bytes(p, p->m, p->n);
@@ -227,34 +227,65 @@ static struct dtn_array copy_at(const struct product *p, char *workspace,
                             shape);
 }
 
+/* The result where it lies, or a copy of it in the workspace. */
+static void blas_run(const struct product *p, char *const at[3], char *out,
+                     char *workspace, struct copies *c)
+{
+    const struct dtn_array ac = copy_at(p, workspace, c->out_bytes, p->m, p->k);
+    const struct dtn_array bc = copy_at(p, workspace, c->out_bytes + c->a_bytes,
+                                        p->k, p->n);
+    const struct dtn_array a = matrix_at(p->dtype, at[1], p->m, p->k, p->a);
+    const struct dtn_array b = matrix_at(p->dtype, at[2], p->k, p->n, p->b);
+
+    if (c->a)
+        dtn_cast(&ac, &a);
+    if (c->b)
+        dtn_cast(&bc, &b);
+    c->call.a.data = c->a ? ac.data : at[1];
+    c->call.b.data = c->b ? bc.data : at[2];
+    c->call.out.data = out;
+    dtn_blas_multiply(&c->call);
+}
+
+static struct dtn_tiles_call tiles_call(const struct product *p,
+                                        const struct copies *c)
+{
+    return (struct dtn_tiles_call){
+        .work = p->work, .m = p->m, .n = p->n, .k = p->k,
+        .adds = p->flags & DTN_MATMUL_ADD,
+        .apart = c->call.out.stride,
+        .a = { .dtype = p->dtype, .stride = { p->a[0], p->a[1] } },
+        .b = { .dtype = p->dtype, .stride = { p->b[0], p->b[1] } },
+    };
+}
+
+static void tiles_run(const struct product *p, char *const at[3], char *out,
+                      char *workspace, const struct copies *c)
+{
+    struct dtn_tiles_call call = tiles_call(p, c);
+
+    call.out = out;
+    call.a.data = at[1];
+    call.b.data = at[2];
+    dtn_tiles_multiply(&call, workspace + c->out_bytes);
+}
+
 static void product_float(const struct product *p, bool by_blas,
                           char *const at[3], char *workspace)
 {
-    char *out = at[0], *a = at[1], *b = at[2];
     struct copies c = copies_of(p, by_blas);
-    const struct dtn_array o = matrix_at(p->dtype, out, p->m, p->n, p->out);
-    const struct dtn_array oc = copy_at(p, workspace, 0, p->m, p->n);
-    const struct dtn_array ac = copy_at(p, workspace, c.out_bytes, p->m, p->k);
-    const struct dtn_array bc = copy_at(p, workspace, c.out_bytes + c.a_bytes,
-                                        p->k, p->n);
-    const struct dtn_array am = matrix_at(p->dtype, a, p->m, p->k, p->a);
-    const struct dtn_array bm = matrix_at(p->dtype, b, p->k, p->n, p->b);
+    const struct dtn_array out = matrix_at(p->dtype, at[0], p->m, p->n, p->out);
+    const struct dtn_array copy = copy_at(p, workspace, 0, p->m, p->n);
+    char *to = c.out ? workspace : at[0];
 
-    if (c.a)
-        dtn_cast(&ac, &am);
-    if (c.b)
-        dtn_cast(&bc, &bm);
     if (c.out && p->flags & DTN_MATMUL_ADD)
-        dtn_cast(&oc, &o);
-    c.call.a.data = c.a ? ac.data : a;
-    c.call.b.data = c.b ? bc.data : b;
-    c.call.out.data = c.out ? oc.data : out;
+        dtn_cast(&copy, &out);
     if (by_blas)
-        dtn_blas_multiply(&c.call);
+        blas_run(p, at, to, workspace, &c);
     else
-        dtn_tiles_multiply(&c.call);
+        tiles_run(p, at, to, workspace, &c);
     if (c.out)
-        dtn_cast(&o, &oc);
+        dtn_cast(&out, &copy);
 }
 
 /* -------------------------------------------------------------- batch --- */
@@ -267,12 +298,14 @@ size_t dtn_matmul_workspace(const struct dtn_array *out,
 
     const bool by_blas = product_by_blas(&p);
 
-    if (!by_blas && !product_by_tiles(&p))
+    if (!by_blas && !tiles_take(&p))
         return 0;
 
     const struct copies c = copies_of(&p, by_blas);
+    const struct dtn_tiles_call tiles = tiles_call(&p, &c);
 
-    return c.out_bytes + c.a_bytes + c.b_bytes;
+    return c.out_bytes + c.a_bytes + c.b_bytes +
+           (by_blas ? 0 : dtn_tiles_bytes(&tiles));
 }
 
 /* The array without its last two dimensions, with the shape of `out`. */
@@ -296,7 +329,7 @@ void dtn_matmul(const struct dtn_array *out, const struct dtn_array *a,
 {
     const struct product p = product_of(out, a, b, flags);
     const bool by_blas = product_by_blas(&p);
-    const bool copied = by_blas || product_by_tiles(&p);
+    const bool copied = by_blas || tiles_take(&p);
     const struct dtn_array batches[3] = { batch_of(out, out), batch_of(a, out),
                                           batch_of(b, out) };
     struct dtn_loop loop;

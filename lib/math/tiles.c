@@ -1,132 +1,320 @@
-/* tiles.c - own products of matrices of floats, block by block
+/* tiles.c - own products of matrices of floats, tile by tile
  *
- * Four rows of the result and four rows of b at a time: of 2 KiB of each, which
- * stay in the L1 cache, an element that was loaded is used four times.  128
- * rows of b of that width stay in the L2 cache for all rows of the result.  In
- * 512 x 512 there are 4 such blocks for 512 columns, and in each the sums go on
- * where the block before ended, so that they have their terms in order.
+ * The result is made in tiles that fit the registers: with AVX-512 12 x 32 of
+ * f32.  256 terms of 512 columns of b, copied to panels, stay in the L2 cache
+ * for all rows of the result, and the panel of 12 rows of a, 12 KiB, stays in
+ * the L1 cache for all these columns.  In the next block of terms the sums go
+ * on where they ended, so that they have their terms in order.
  */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)
-#pragma GCC optimize("O3", "fp-contract=off", "no-trapping-math")
+#pragma GCC optimize("O3", "fp-contract=off")
 #endif
 
 #include "math/tiles.h"
+#include "math/pairs.h"
+#include "math/panels.h"
 #include "math/width.h"
 #include "dtensor.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-enum { WIDE_BYTES = 2048, DEEP = 128 };
+#ifdef DTN_WIDTHS
+#include <immintrin.h>
+#endif
 
-typedef void tile_f(void *sums, int64_t apart, const void *factors,
-                    const void *rows, int64_t stride, int64_t n);
+enum {
+    WIDE_BYTES = 2048,            /* of a row of a block of b                 */
+    HIGH = 96,                    /* rows of a block of a                     */
+    MOST_ROWS = 12, MOST_COLUMNS = 32
+};
+
+typedef void tile_f(const void *a, const void *b, int64_t terms, void *out,
+                    int64_t apart, bool adds);
+
+struct tiles_loops {
+    int rows, columns;            /* of a tile                                */
+    tile_f *all, *four, *one;     /* rows at a time                           */
+};
+
+#ifdef __clang__
+#define TILES_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define TILES_UNROLL _Pragma("GCC unroll 16")
+#endif
+
+#define VECTOR(name, T, bytes)                                                \
+    typedef T name __attribute__((vector_size(bytes), aligned(sizeof(T)),     \
+                                  may_alias));
+VECTOR(v4_f32, float, 16)
+VECTOR(v2_f64, double, 16)
+
+static inline v4_f32 fma_v4(v4_f32 x, v4_f32 y, v4_f32 sum)
+{
+    for (int i = 0; i < 4; i++)
+        sum[i] = __builtin_fmaf(x[i], y[i], sum[i]);
+    return sum;
+}
+
+static inline v2_f64 fma_v2(v2_f64 x, v2_f64 y, v2_f64 sum)
+{
+    for (int i = 0; i < 2; i++)
+        sum[i] = __builtin_fma(x[i], y[i], sum[i]);
+    return sum;
+}
+
+#define LANES_T float
+#define LANES_V v4_f32
+#define LANES_SET(x) (v4_f32){ x, x, x, x }
+#define LANES_FMA fma_v4
+#define LANES_ROWS 4
+#define LANES_VECTORS 2
+#define LANES_TARGET
+#define LANES_NAME(name) name##_f32_plain
+#include "math/tiles_lanes.h"
+
+#define LANES_T double
+#define LANES_V v2_f64
+#define LANES_SET(x) (v2_f64){ x, x }
+#define LANES_FMA fma_v2
+#define LANES_ROWS 4
+#define LANES_VECTORS 2
+#define LANES_TARGET
+#define LANES_NAME(name) name##_f64_plain
+#include "math/tiles_lanes.h"
+
+#ifdef DTN_WIDTHS
+VECTOR(v8_f32, float, 32)
+VECTOR(v4_f64, double, 32)
+VECTOR(v16_f32, float, 64)
+VECTOR(v8_f64, double, 64)
+
+#define LANES_T float
+#define LANES_V v8_f32
+#define LANES_SET _mm256_set1_ps
+#define LANES_FMA _mm256_fmadd_ps
+#define LANES_ROWS 4
+#define LANES_VECTORS 3
+#define LANES_TARGET DTN_TARGET_AVX2
+#define LANES_NAME(name) name##_f32_avx2
+#include "math/tiles_lanes.h"
+
+#define LANES_T double
+#define LANES_V v4_f64
+#define LANES_SET _mm256_set1_pd
+#define LANES_FMA _mm256_fmadd_pd
+#define LANES_ROWS 4
+#define LANES_VECTORS 3
+#define LANES_TARGET DTN_TARGET_AVX2
+#define LANES_NAME(name) name##_f64_avx2
+#include "math/tiles_lanes.h"
+
+#define LANES_T float
+#define LANES_V v16_f32
+#define LANES_SET _mm512_set1_ps
+#define LANES_FMA _mm512_fmadd_ps
+#define LANES_ROWS 12
+#define LANES_VECTORS 2
+#define LANES_TARGET DTN_TARGET_AVX512
+#define LANES_NAME(name) name##_f32_avx512
+#include "math/tiles_lanes.h"
+
+#define LANES_T double
+#define LANES_V v8_f64
+#define LANES_SET _mm512_set1_pd
+#define LANES_FMA _mm512_fmadd_pd
+#define LANES_ROWS 12
+#define LANES_VECTORS 2
+#define LANES_TARGET DTN_TARGET_AVX512
+#define LANES_NAME(name) name##_f64_avx512
+#include "math/tiles_lanes.h"
+
+/* A number of 32 bits is a pair of bf16 (pairs.h). */
+#define LANES_T float
+#define LANES_V v16_f32
+#define LANES_SET _mm512_set1_ps
+#define LANES_FMA(x, y, sum)                                                  \
+    _mm512_dpbf16_ps(sum, (__m512bh)(x), (__m512bh)(y))
+#define LANES_ROWS 12
+#define LANES_VECTORS 2
+#define LANES_TARGET DTN_TARGET_BF16
+#define LANES_NAME(name) name##_bf16_avx512
+#include "math/tiles_lanes.h"
+#endif
 
 /* Of f32, of f64. */
-struct tiles_loops { tile_f *four[2], *one[2], *last[2]; };
-
-#define LANES_TARGET
-#define LANES_NAME(name) name##_plain
-#include "math/tiles_lanes.h"
-
+static const struct tiles_loops *const widths[][2] = {
+    { &loops_f32_plain, &loops_f64_plain },
 #ifdef DTN_WIDTHS
-#define LANES_TARGET DTN_TARGET_AVX2
-#define LANES_NAME(name) name##_avx2
-#include "math/tiles_lanes.h"
-
-#define LANES_TARGET DTN_TARGET_AVX512
-#define LANES_NAME(name) name##_avx512
-#include "math/tiles_lanes.h"
-#endif
-
-static const struct tiles_loops *const widths[] = {
-    &loops_plain,
-#ifdef DTN_WIDTHS
-    &loops_avx2,
-    &loops_avx512,
+    { &loops_f32_avx2, &loops_f64_avx2 },
+    { &loops_f32_avx512, &loops_f64_avx512 },
 #endif
 };
 
-/* A block: columns from `column` on, `n` of them, terms k .. k + deep - 1. */
+static const struct tiles_loops *loops_of(enum dtensor_dtype work, bool pairs)
+{
+#ifdef DTN_WIDTHS
+    if (pairs)
+        return &loops_bf16_avx512;
+#endif
+    (void)pairs;
+    return widths[dtn_width()][work == DTENSOR_F64];
+}
+
+/* -------------------------------------------------------------- blocks --- */
+
+static int64_t least(int64_t x, int64_t y)
+{
+    return x < y ? x : y;
+}
+
+/* The product, and the block that is being made. */
 struct block {
-    const struct dtn_blas_call *c;
-    bool is_f64;
-    int64_t size;                 /* bytes of an element                      */
-    int64_t column, n, k, deep;
+    const struct dtn_tiles_call *c;
+    const struct tiles_loops *loops;
+    int64_t size, terms;          /* bytes of an element; terms, or pairs     */
+    struct dtn_panels a, b;
+    char *panels_a, *panels_b;    /* in the scratch memory                    */
+    int64_t column, wide, term, deep, row, high;
+    bool adds;                    /* sums go on                               */
 };
 
-static char *sums_at(const struct block *b, int64_t row)
+static int64_t columns_most(const struct block *b)
 {
-    return (char *)b->c->out.data + (row * b->c->out.stride + b->column) *
-                                    b->size;
+    const int64_t whole = WIDE_BYTES / b->size;
+
+    return whole - whole % b->loops->columns;
 }
 
-static const char *b_at(const struct block *b, int64_t k)
+static int64_t rows_most(const struct block *b)
 {
-    return (const char *)b->c->b.data + (k * b->c->b.stride + b->column) *
-                                        b->size;
+    return HIGH - HIGH % b->loops->rows;
 }
 
-/* `terms` factors of each of `rows` rows of a, 4 of a row beside each other. */
-static void factors_take(const struct block *b, int64_t row, int rows,
-                         int64_t k, int terms, char *factors)
+static int64_t whole_panels(int64_t n, int64_t lanes, int64_t most)
 {
-    const struct dtn_blas_matrix *a = &b->c->a;
-    const int64_t down = a->transposed ? 1 : a->stride;
-    const int64_t right = a->transposed ? a->stride : 1;
-
-    for (int r = 0; r < rows; r++)
-        for (int t = 0; t < terms; t++)
-            memcpy(factors + (r * 4 + t) * b->size, (const char *)a->data +
-                   ((row + r) * down + (k + t) * right) * b->size,
-                   (size_t)b->size);
+    return least((n + lanes - 1) / lanes * lanes, most);
 }
 
-/* 4 rows of the result, or 1. */
-static void block_rows(const struct block *b, int64_t row, int rows)
+static struct dtn_panels panels_of(const struct dtn_tiles_call *c,
+                                   const struct dtn_tiles_matrix *m, int along,
+                                   int lanes, bool pairs)
 {
-    const struct tiles_loops *loops = widths[dtn_width()];
-    _Alignas(64) char factors[16 * sizeof(double)];
-    const int64_t end = b->k + b->deep;
-    int64_t k = b->k;
+    return (struct dtn_panels){ .data = m->data, .dtype = m->dtype,
+                                .work = c->work, .lane = m->stride[along],
+                                .term = m->stride[1 - along], .lanes = lanes,
+                                .pairs = pairs };
+}
 
-    for (; k + 4 <= end; k += 4) {
-        factors_take(b, row, rows, k, 4, factors);
-        (rows == 4 ? loops->four : loops->one)[b->is_f64](
-            sums_at(b, row), b->c->out.stride, factors, b_at(b, k),
-            b->c->b.stride, b->n);
+/* The padding of an odd number of pairs is 0 and -0, whose product is -0, which
+ * changes no sum.
+ */
+static struct block block_of(const struct dtn_tiles_call *c, bool pairs,
+                             char *room)
+{
+    const struct tiles_loops *loops = loops_of(c->work, pairs);
+    struct block b = { .c = c, .loops = loops, .panels_b = room,
+                       .size = c->work == DTENSOR_F64 ? 8 : 4,
+                       .terms = pairs ? (c->k + 1) / 2 : c->k };
+
+    b.a = panels_of(c, &c->a, 0, loops->rows, pairs);
+    b.b = panels_of(c, &c->b, 1, loops->columns, pairs);
+    b.b.odd = 0x8000;
+    b.panels_a = room + whole_panels(c->n, loops->columns, columns_most(&b)) *
+                 least(b.terms, DTN_PANELS_DEEP) * b.size;
+    return b;
+}
+
+size_t dtn_tiles_bytes(const struct dtn_tiles_call *c)
+{
+    const struct block b = block_of(c, false, NULL);
+
+    return (size_t)((whole_panels(c->n, b.loops->columns, columns_most(&b)) +
+                     whole_panels(c->m, b.loops->rows, rows_most(&b))) *
+                    least(b.terms, DTN_PANELS_DEEP) * b.size);
+}
+
+/* `rows` rows of a tile. */
+static void rows_multiply(const struct block *b, const char *a,
+                          const char *from, int rows, char *out,
+                          int64_t apart)
+{
+    const struct tiles_loops *l = b->loops;
+    int done = 0;
+
+    while (done < rows) {
+        const int left = rows - done;
+        tile_f *tile = left == l->rows ? l->all : left >= 4 ? l->four : l->one;
+
+        tile(a + done * b->size, from, b->deep, out + done * apart * b->size,
+             apart, b->adds);
+        done += left == l->rows ? left : left >= 4 ? 4 : 1;
     }
-    for (; k < end; k++)
-        for (int r = 0; r < rows; r++) {
-            factors_take(b, row + r, 1, k, 1, factors);
-            loops->last[b->is_f64](sums_at(b, row + r), 0, factors, b_at(b, k),
-                                   0, b->n);
-        }
 }
 
-static void block_run(const struct block *b)
+/* At the right edge a tile is made beside the result. */
+static void edge_multiply(const struct block *b, const char *a,
+                          const char *from, int rows, int64_t columns,
+                          char *out)
 {
-    int64_t row = 0;
+    _Alignas(64) char tile[MOST_ROWS * MOST_COLUMNS * sizeof(double)];
+    const int64_t apart = b->loops->columns * b->size;
+    const int64_t row = b->c->apart * b->size;
+    const size_t bytes = (size_t)(columns * b->size);
 
-    for (; row + 4 <= b->c->m; row += 4)
-        block_rows(b, row, 4);
-    for (; row < b->c->m; row++)
-        block_rows(b, row, 1);
+    memset(tile, 0, sizeof tile);
+    for (int r = 0; b->adds && r < rows; r++)
+        memcpy(tile + r * apart, out + r * row, bytes);
+    rows_multiply(b, a, from, rows, tile, b->loops->columns);
+    for (int r = 0; r < rows; r++)
+        memcpy(out + r * row, tile + r * apart, bytes);
 }
 
-void dtn_tiles_multiply(const struct dtn_blas_call *c)
+/* A panel of a times all panels of b. */
+static void panel_multiply(const struct block *b, const char *a, int64_t row,
+                           int rows)
 {
-    struct block b = { .c = c, .is_f64 = c->dtype == DTENSOR_F64,
-                       .size = c->dtype == DTENSOR_F64 ? 8 : 4 };
-    const int64_t wide = WIDE_BYTES / b.size;
+    const int64_t columns = b->loops->columns, size = b->size;
+    char *out = (char *)b->c->out + (row * b->c->apart + b->column) * size;
+    const char *from = b->panels_b;
+    int64_t at = 0;
 
-    for (int64_t row = 0; row < c->m && !c->beta; row++)
-        memset(sums_at(&b, row), 0, (size_t)(c->n * b.size));
+    for (; at + columns <= b->wide; at += columns) {
+        rows_multiply(b, a, from, rows, out + at * size, b->c->apart);
+        from += columns * b->deep * size;
+    }
+    if (at < b->wide)
+        edge_multiply(b, a, from, rows, b->wide - at, out + at * size);
+}
+
+static void block_multiply(struct block *b)
+{
+    const int rows = b->loops->rows;
+
+    dtn_panels_take(&b->b, b->column, b->wide, b->term, b->deep, b->c->k,
+                    b->panels_b);
+    for (b->row = 0; b->row < b->c->m; b->row += b->high) {
+        b->high = least(b->c->m - b->row, rows_most(b));
+        dtn_panels_take(&b->a, b->row, b->high, b->term, b->deep, b->c->k,
+                        b->panels_a);
+        for (int64_t at = 0; at < b->high; at += rows)
+            panel_multiply(b, b->panels_a + at * b->deep * b->size, b->row + at,
+                           (int)least(b->high - at, rows));
+    }
+}
+
+void dtn_tiles_multiply(const struct dtn_tiles_call *c, void *room)
+{
+    struct block b = block_of(c, dtn_pairs_fit(c), room);
+    const int64_t wide = columns_most(&b);
+
     for (b.column = 0; b.column < c->n; b.column += wide)
-        for (b.k = 0; b.k < c->k; b.k += DEEP) {
-            b.n = c->n - b.column < wide ? c->n - b.column : wide;
-            b.deep = c->k - b.k < DEEP ? c->k - b.k : DEEP;
-            block_run(&b);
+        for (b.term = 0; b.term < b.terms; b.term += DTN_PANELS_DEEP) {
+            b.wide = least(c->n - b.column, wide);
+            b.deep = least(b.terms - b.term, DTN_PANELS_DEEP);
+            b.adds = c->adds || b.term > 0;
+            block_multiply(&b);
         }
 }

@@ -1,82 +1,74 @@
-/* tiles_lanes.h - the loops of tiles.c, for one vector width
+/* tiles_lanes.h - the loops of tiles.c, for one type and vector width
  *
- * Included once for each width with LANES_TARGET, the attribute that asks the
- * compiler for it, and LANES_NAME(x), which keeps the names apart.  A loop adds
- * to n elements of 4 rows of sums, or of 1, the products of 4 rows of b, or of
- * 1, and 4 factors for each row of sums.
+ * Included once for each with LANES_T, the type of an element, and LANES_V, of
+ * a vector; LANES_TARGET, the attribute that asks the compiler for it;
+ * LANES_NAME(x), which keeps the names apart; LANES_SET(x), a vector of one
+ * number; LANES_FMA(x, y, sum), x y + sum; LANES_ROWS and LANES_VECTORS, a
+ * tile's rows, and its columns in vectors.
+ *
+ * A tile of the result stays in registers while the terms go by: of 12 rows and
+ * 2 vectors there are 24 sums, and each number of b that was loaded is used 12
+ * times.  A panel of a always has LANES_ROWS lanes, of which fewer may be used.
  */
-#define STEP(T, fma, r)                                                       \
+#define LANES (int)(sizeof(LANES_V) / sizeof(LANES_T))
+
+#define TILE(name, rows)                                                      \
+    LANES_TARGET static void LANES_NAME(name)(                                \
+        const void *panel_a, const void *panel_b, int64_t terms, void *out,   \
+        int64_t apart, bool adds)                                             \
     {                                                                         \
-        T s = s##r[i];                                                        \
+        const LANES_T *a = panel_a, *b = panel_b;                             \
+        LANES_T *to = out;                                                    \
+        LANES_V sum[rows][LANES_VECTORS];                                     \
                                                                               \
-        s = fma(f[4 * r], x0, s);                                             \
-        s = fma(f[4 * r + 1], x1, s);                                         \
-        s = fma(f[4 * r + 2], x2, s);                                         \
-        s##r[i] = fma(f[4 * r + 3], x3, s);                                   \
+        TILES_UNROLL                                                          \
+        for (int r = 0; r < rows; r++)                                        \
+            TILES_UNROLL                                                      \
+            for (int v = 0; v < LANES_VECTORS; v++)                           \
+                sum[r][v] = adds ? *(LANES_V *)(to + r * apart + v * LANES)   \
+                                 : (LANES_V){ 0 };                            \
+        for (; terms > 0; terms--) {                                          \
+            LANES_V y[LANES_VECTORS];                                         \
+                                                                              \
+            TILES_UNROLL                                                      \
+            for (int v = 0; v < LANES_VECTORS; v++)                           \
+                y[v] = *(const LANES_V *)(b + v * LANES);                     \
+            TILES_UNROLL                                                      \
+            for (int r = 0; r < rows; r++) {                                  \
+                const LANES_V x = LANES_SET(a[r]);                            \
+                                                                              \
+                TILES_UNROLL                                                  \
+                for (int v = 0; v < LANES_VECTORS; v++)                       \
+                    sum[r][v] = LANES_FMA(x, y[v], sum[r][v]);                \
+            }                                                                 \
+            a += LANES_ROWS;                                                  \
+            b += LANES_VECTORS * LANES;                                       \
+        }                                                                     \
+        TILES_UNROLL                                                          \
+        for (int r = 0; r < rows; r++)                                        \
+            TILES_UNROLL                                                      \
+            for (int v = 0; v < LANES_VECTORS; v++)                           \
+                *(LANES_V *)(to + r * apart + v * LANES) = sum[r][v];         \
     }
 
-#define TILES(kind, T, fma)                                                   \
-    LANES_TARGET static void LANES_NAME(four_##kind)(                         \
-        void *sums, int64_t apart, const void *factors, const void *rows,     \
-        int64_t stride, int64_t n)                                            \
-    {                                                                         \
-        T *s0 = sums, *s1 = s0 + apart, *s2 = s1 + apart, *s3 = s2 + apart;   \
-        const T *b0 = rows, *b1 = b0 + stride, *b2 = b1 + stride;             \
-        const T *b3 = b2 + stride;                                            \
-        T f[16];                                                              \
-                                                                              \
-        memcpy(f, factors, sizeof f);                                         \
-        DTN_INDEPENDENT                                                       \
-        for (int64_t i = 0; i < n; i++) {                                     \
-            const T x0 = b0[i], x1 = b1[i], x2 = b2[i], x3 = b3[i];           \
-                                                                              \
-            STEP(T, fma, 0)                                                   \
-            STEP(T, fma, 1)                                                   \
-            STEP(T, fma, 2)                                                   \
-            STEP(T, fma, 3)                                                   \
-        }                                                                     \
-    }                                                                         \
-    LANES_TARGET static void LANES_NAME(one_##kind)(                          \
-        void *sums, int64_t apart, const void *factors, const void *rows,     \
-        int64_t stride, int64_t n)                                            \
-    {                                                                         \
-        T *s0 = sums;                                                         \
-        const T *b0 = rows, *b1 = b0 + stride, *b2 = b1 + stride;             \
-        const T *b3 = b2 + stride;                                            \
-        T f[4];                                                               \
-                                                                              \
-        (void)apart;                                                          \
-        memcpy(f, factors, sizeof f);                                         \
-        DTN_INDEPENDENT                                                       \
-        for (int64_t i = 0; i < n; i++) {                                     \
-            const T x0 = b0[i], x1 = b1[i], x2 = b2[i], x3 = b3[i];           \
-                                                                              \
-            STEP(T, fma, 0)                                                   \
-        }                                                                     \
-    }                                                                         \
-    LANES_TARGET static void LANES_NAME(last_##kind)(                         \
-        void *sums, int64_t apart, const void *factors, const void *rows,     \
-        int64_t stride, int64_t n)                                            \
-    {                                                                         \
-        T *s = sums;                                                          \
-        const T *b = rows, f = *(const T *)factors;                           \
-                                                                              \
-        (void)apart, (void)stride;                                            \
-        DTN_INDEPENDENT                                                       \
-        for (int64_t i = 0; i < n; i++)                                       \
-            s[i] = fma(f, b[i], s[i]);                                        \
-    }
-
-TILES(f32, float, __builtin_fmaf)
-TILES(f64, double, __builtin_fma)
+TILE(tile_all, LANES_ROWS)
+TILE(tile_four, 4)
+TILE(tile_one, 1)
 
 static const struct tiles_loops LANES_NAME(loops) = {
-    .four = { LANES_NAME(four_f32), LANES_NAME(four_f64) },
-    .one = { LANES_NAME(one_f32), LANES_NAME(one_f64) },
-    .last = { LANES_NAME(last_f32), LANES_NAME(last_f64) },
+    .rows = LANES_ROWS, .columns = LANES_VECTORS * LANES,
+    .all = LANES_NAME(tile_all),
+    .four = LANES_NAME(tile_four),
+    .one = LANES_NAME(tile_one),
 };
 
-#undef STEP
-#undef TILES
+#undef TILE
+#undef LANES
+#undef LANES_T
+#undef LANES_V
+#undef LANES_SET
+#undef LANES_FMA
+#undef LANES_ROWS
+#undef LANES_VECTORS
 #undef LANES_TARGET
 #undef LANES_NAME

@@ -18,6 +18,7 @@
 #define DTN_TARGET_AVX512                                                     \
     __attribute__((target(DTN_AVX512 ",prefer-vector-width=512")))
 #endif
+#define DTN_TARGET_BF16 __attribute__((target(DTN_AVX512 ",avx512bf16")))
 #endif
 
 /* Iterations of the next loop are independent, even if the result is one of

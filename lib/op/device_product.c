@@ -6,13 +6,18 @@
  * matrices that are the same distance apart.
  */
 #include "op/device.h"
+#include "base/log.h"
 #include "cuda/compute.h"
 #include "device/memory.h"
+#include "job/ctx.h"
+#include "math/blas.h"
 #include "math/loop.h"
 #include "math/matmul.h"
+#include "mesh/mesh.h"
 #include "dtensor.h"
 
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -91,6 +96,18 @@ static bool library_can(const struct dtn_op_device *device,
         && memory->ops->multiplies && memory->ops->multiplies(memory, dtype);
 }
 
+/* Say once in a process what multiplies. */
+static void choice_log(struct dtensor_ctx *ctx)
+{
+    static atomic_flag said = ATOMIC_FLAG_INIT;
+    char words[300];
+
+    if (ctx->log.level < DTN_LOG_INFO || atomic_flag_test_and_set(&said))
+        return;
+    dtn_blas_describe(words, sizeof words);
+    dtn_log(&ctx->log, DTN_LOG_INFO, "op: %s", words);
+}
+
 void dtn_op_matmul(const struct dtn_parts *parts, const struct dtn_array *out,
                    const struct dtn_array *a, const struct dtn_array *b,
                    unsigned flags)
@@ -99,9 +116,11 @@ void dtn_op_matmul(const struct dtn_parts *parts, const struct dtn_array *out,
     struct dtn_gemm product;
     struct dtn_launch launch;
 
-    if (!device)
+    if (!device) {
+        if (!(flags & DTN_MATMUL_REPRO))
+            choice_log(parts->want->mesh->ctx);
         dtn_matmul(out, a, b, flags, parts->work);
-    else if (product_of(out, a, b, flags, &product)
+    } else if (product_of(out, a, b, flags, &product)
              && library_can(device, out->dtype, flags))
         library_multiplies(device, out, a, b, &product);
     else

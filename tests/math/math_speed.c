@@ -19,6 +19,7 @@
 enum { ROWS = 64, COLUMNS = 1024, COUNT = ROWS * COLUMNS, SIDE = 512 };
 
 static float a[SIDE * SIDE], b[SIDE * SIDE], out[SIDE * SIDE], less[COLUMNS];
+static _Alignas(64) char workspace[1 << 20];
 static const int64_t shape[] = { ROWS, COLUMNS }, row[] = { 1, COLUMNS };
 static const int64_t column[] = { ROWS, 1 }, square[] = { SIDE, SIDE };
 
@@ -79,7 +80,7 @@ static void run_matmul(int flags)
     const struct dtn_array x = array_of(a, square), y = array_of(b, square);
     const struct dtn_array to = array_of(out, square);
 
-    dtn_matmul(&to, &x, &y, (unsigned)flags, NULL);
+    dtn_matmul(&to, &x, &y, (unsigned)flags, workspace);
 }
 
 static double seconds_of(void (*run)(int), int argument)
@@ -110,6 +111,7 @@ int main(void)
         { "sum of columns", run_sum, 0 },
     };
     const double terms = 2.0 * SIDE * SIDE * SIDE;
+    char words[200];
 
     for (int i = 0; i < SIDE * SIDE; i++) {
         a[i] = 4.0F * sinf((float)i);
@@ -118,7 +120,8 @@ int main(void)
     for (int i = 0; i < (int)(sizeof all / sizeof *all); i++)
         printf("%-16s %8.3f ns an element\n", all[i].name,
                seconds_of(all[i].run, all[i].arg) * 1e9 / COUNT);
-    printf("%-16s %8.1f Gflop/s\n", dtn_blas_ok() ? "matmul, BLAS" : "matmul",
+    dtn_blas_describe(words, sizeof words);
+    printf("%s\n%-16s %8.1f Gflop/s\n", words, "matmul",
            terms / seconds_of(run_matmul, 0) * 1e-9);
     printf("%-16s %8.1f Gflop/s\n", "matmul, repro",
            terms / seconds_of(run_matmul, DTN_MATMUL_REPRO) * 1e-9);

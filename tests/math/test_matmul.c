@@ -2,7 +2,8 @@
  *
  * Products of random shapes, batched, broadcast, transposed, with gaps, in
  * every type, are compared with three nested loops.  What DTN_MATMUL_REPRO
- * gives has exactly their bits, at every vector width.
+ * gives has exactly their bits, at every vector width; and so have products of
+ * bf16 whose terms are too small for the instruction that adds pairs.
  *
  * Without this test, a product could be wrong at the edge of a block, or have
  * other bits when a rank holds fewer rows.
@@ -209,13 +210,109 @@ static void test_long(unsigned flags, int64_t m, int64_t k, int64_t n)
     call_free(&call);
 }
 
+/* Several blocks and panels, and their edges; batched, transposed, gapped. */
+static void test_blocks(int width)
+{
+    static const enum dtensor_dtype dtypes[] = { DTENSOR_F32, DTENSOR_F64,
+                                                 DTENSOR_F16, DTENSOR_BF16 };
+    const int calls = 9;
+    int wrong = 0;
+
+    for (int d = 0; d < 4; d++)
+        for (int i = 0; i < calls; i++) {
+            struct call call = call_new(dtypes[d], 40 + 25 * i,
+                                        DTN_MATMUL_REPRO |
+                                        (i & 1 ? DTN_MATMUL_ADD : 0));
+
+            wrong += call_wrong(&call);
+            call_free(&call);
+        }
+    ok(wrong == 0, "width %d: %d products of each float of up to %d rows are "
+       "those of three loops", width, calls, 40 + 25 * (calls - 1));
+}
+
+/* Numbers whose exponents are `from` to `from` + 7. */
+static void fill_small(struct dtn_array *array, unsigned from)
+{
+    int64_t index[DTENSOR_MAX_DIMS] = { 0 };
+
+    for (bool more = dtn_array_count(array) > 0; more;
+         more = sample_next(array, index)) {
+        const unsigned bits = (unsigned)rand_below(&seed, 1 << 11);
+
+        *(uint16_t *)sample_at(array, index) =
+            (uint16_t)(((bits >> 10) << 15) + (from << 7) + (bits & 1023));
+    }
+}
+
+/* Of bf16 numbers whose products and sums are subnormal in f32, or are not; the
+ * sums may have been small before.
+ */
+static void test_small(void)
+{
+    static const unsigned from[][3] = {
+        { 0, 130, 130 }, { 60, 60, 0 }, { 64, 66, 64 }, { 70, 76, 0 },
+        { 240, 0, 240 }, { 120, 120, 0 }, { 120, 120, 120 } };
+    int wrong = 0;
+
+    for (int i = 0; i < 7 * 8; i++) {
+        struct call call = call_new(DTENSOR_BF16, 50, DTN_MATMUL_REPRO |
+                                    (i & 1 ? DTN_MATMUL_ADD : 0));
+
+        fill_small(&call.a, from[i % 7][0]);
+        fill_small(&call.b, from[i % 7][1]);
+        fill_small(&call.out, from[i % 7][2]);
+        dtn_array_copy(&call.old, &call.out);
+        wrong += call_wrong(&call);
+        call_free(&call);
+    }
+    ok(wrong == 0, "products of small bf16 are those of three loops");
+}
+
+/* 145 x 145 - 144 x 146 = 1, of numbers times 2^-63 and 2^`scale`, and `old`:
+ * the sum is subnormal though no term is.
+ */
+static void test_cancels(int scale, double old)
+{
+    enum { M = 4, N = 16, K = 130 };
+    static uint16_t out[M * N], a[M * K], b[K * N];
+    const int64_t so[] = { M, N }, sa[] = { M, K }, sb[] = { K, N };
+    const struct dtn_array oa = dtn_array_packed(out, DTENSOR_BF16, 2, so);
+    const struct dtn_array aa = dtn_array_packed(a, DTENSOR_BF16, 2, sa);
+    const struct dtn_array ba = dtn_array_packed(b, DTENSOR_BF16, 2, sb);
+    static double room[8192];
+    bool right = true;
+
+    for (size_t i = 0; i < M * N; i++)
+        dtn_store(DTENSOR_BF16, out, i, old);
+    for (size_t i = 0; i < M; i++) {
+        dtn_store(DTENSOR_BF16, a, i * K, ldexp(145, -63));
+        dtn_store(DTENSOR_BF16, a, i * K + 1, ldexp(-144, -63));
+    }
+    for (size_t j = 0; j < N; j++) {
+        dtn_store(DTENSOR_BF16, b, j, ldexp(145, scale));
+        dtn_store(DTENSOR_BF16, b, N + j, ldexp(146, scale));
+    }
+    dtn_matmul(&oa, &aa, &ba, DTN_MATMUL_ADD, room);
+    for (size_t i = 0; i < M * N; i++)
+        right &= dtn_load(DTENSOR_BF16, out, i) == ldexp(1, scale - 63) + old;
+    ok(right, "terms that cancel to 2^%d, with %g: their sum is not lost",
+       scale - 63, old);
+}
+
 int main(void)
 {
     seed = rand_seed(3);
     note("BLAS: %s", dtn_blas_ok() ? "yes" : "no");
     for (int width = 0; width < 3 && dtn_width_force(width); width++)
         test_products(width, DTN_MATMUL_REPRO);
+    for (int width = 0; width < 3 && dtn_width_force(width); width++)
+        test_blocks(width);
     dtn_width_force(-1);
+    test_small();
+    test_cancels(-63, 0);
+    test_cancels(-64, 0);
+    test_cancels(-63, ldexp(-129, -133));
     test_products(-1, 0);
     test_long(0, 67, 530, 301);
     test_long(DTN_MATMUL_REPRO, 67, 530, 301);
