@@ -98,14 +98,13 @@ static void row_begin(struct dtn_strips *rows,
     row->d = row->dx = 0;
 }
 
-static void row_run(struct dtn_strips *rows,
-                    const struct dtn_norm_backward *norm, double count,
-                    struct row *row)
+/* Add up d and d x'. */
+static void row_total(struct dtn_strips *rows,
+                      const struct dtn_norm_backward *norm, struct row *row)
 {
-    _Alignas(64) char room[3][DTN_BLOCK_BYTES], buffer[DTN_BLOCK_BYTES];
+    _Alignas(64) char room[3][DTN_BLOCK_BYTES];
     const bool wide = rows->how[IN].work == DTENSOR_F64;
-    double d[DTN_BLOCK], dx[DTN_BLOCK], part[2];
-    int64_t at = 0;
+    double d[DTN_BLOCK], dx[DTN_BLOCK];
 
     for (bool on = dtn_strips_block(rows); on;
          on = dtn_strips_next_block(rows)) {
@@ -115,6 +114,18 @@ static void row_run(struct dtn_strips *rows,
         row->d = dtn_total(DTN_TOTAL_SUM, DTENSOR_F64, d, b.n, row->d, 0);
         row->dx = dtn_total(DTN_TOTAL_SUM, DTENSOR_F64, dx, b.n, row->dx, 0);
     }
+}
+
+/* The gradients, with totals of a whole row of `count` elements. */
+static void row_made(struct dtn_strips *rows,
+                     const struct dtn_norm_backward *norm, double count,
+                     const struct row *row)
+{
+    _Alignas(64) char room[3][DTN_BLOCK_BYTES], buffer[DTN_BLOCK_BYTES];
+    const bool wide = rows->how[IN].work == DTENSOR_F64;
+    double part[2];
+    int64_t at = 0;
+
     part[0] = norm->centred ? row->d / count : 0;
     part[1] = row->dx / count;
     for (bool on = dtn_strips_block(rows); on;
@@ -153,21 +164,44 @@ static void sums_end(const struct dtn_array *grad, double *sums)
     dtn_cast(grad, &from);
 }
 
-void dtn_norm_backward(const struct dtn_norm_backward *norm)
+/* The dimensions of a row; *countp: its elements here. */
+static unsigned row_dims(const struct dtn_norm_backward *norm, int64_t *countp)
+{
+    const struct dtn_array *in = norm->in;
+    unsigned dims = 0;
+
+    *countp = 1;
+    for (int d = in->ndim - norm->dims; d < in->ndim; d++) {
+        dims |= 1u << d;
+        *countp *= in->shape[d];
+    }
+    return dims;
+}
+
+/* What is known of this row: its four numbers, `n` apart. */
+static void row_known(const struct dtn_strips *rows, int64_t n, struct row *row)
+{
+    const double *number = (const double *)rows->row.at[MEAN];
+
+    row->mean = number[0];
+    row->rstd = number[n];
+    row->d = number[2 * n];
+    row->dx = number[3 * n];
+}
+
+/* All rows.  `numbers` NULL: whole rows, of which nothing is known. */
+static void rows_run(const struct dtn_norm_backward *norm,
+                     const struct dtn_array *numbers, double whole)
 {
     const struct dtn_array *in = norm->in;
     const struct dtn_array arrays[] = {
         *norm->in_grad, *norm->grad, *in, or_in(norm->weight, in),
-        or_in(norm->mean, in), or_in(norm->rstd, in) };
+        or_in(numbers ? numbers : norm->mean, in), or_in(norm->rstd, in) };
     struct dtn_strips rows;
     struct row row = { 0 };
-    unsigned dims = 0;
-    int64_t count = 1, done = 0;
+    int64_t count, done = 0;
+    const unsigned dims = row_dims(norm, &count);
 
-    for (int d = in->ndim - norm->dims; d < in->ndim; d++) {
-        dims |= 1u << d;
-        count *= in->shape[d];
-    }
     if (count > 0)
         memset(norm->sums, 0, 4 * (size_t)count * sizeof norm->sums[0]);
     row.weight_sum = norm->weight_grad ? norm->sums + 2 * count : NULL;
@@ -175,12 +209,55 @@ void dtn_norm_backward(const struct dtn_norm_backward *norm)
     dtn_strips_begin(&rows, arrays, 6, dims);
     for (bool more = dtn_strips_first(&rows); more;
          more = dtn_strips_next(&rows)) {
-        row_begin(&rows, norm, (double)count, &row);
-        row_run(&rows, norm, (double)count, &row);
+        if (numbers) {
+            row_known(&rows, dtn_array_count(numbers), &row);
+        } else {
+            row_begin(&rows, norm, (double)count, &row);
+            row_total(&rows, norm, &row);
+        }
+        row_made(&rows, norm, numbers ? whole : (double)count, &row);
         if (++done % DTN_NORM_ROWS == 0)
             sums_add(norm->sums, count);
     }
     sums_add(norm->sums, count);
     sums_end(norm->weight_grad, norm->sums);
     sums_end(norm->bias_grad, norm->sums + count);
+}
+
+void dtn_norm_backward(const struct dtn_norm_backward *norm)
+{
+    rows_run(norm, NULL, 0);
+}
+
+void dtn_norm_backward_finish(const struct dtn_norm_backward *norm,
+                              const struct dtn_array *numbers, double count)
+{
+    rows_run(norm, numbers, count);
+}
+
+void dtn_norm_backward_sums(const struct dtn_norm_backward *norm,
+                            const struct dtn_array *numbers)
+{
+    const struct dtn_array *in = norm->in;
+    const struct dtn_array arrays[] = {
+        *in, *norm->grad, *in, or_in(norm->weight, in),
+        dtn_array_expanded(numbers, in) };
+    const int64_t n = dtn_array_count(numbers);
+    struct dtn_strips rows;
+    struct row row = { 0 };
+    int64_t count;
+
+    if (n > 0)                    /* no row is walked that is empty here      */
+        memset((double *)numbers->data + 2 * n, 0,
+               2 * (size_t)n * sizeof(double));
+    dtn_strips_begin(&rows, arrays, 5, row_dims(norm, &count));
+    for (bool more = dtn_strips_first(&rows); more;
+         more = dtn_strips_next(&rows)) {
+        double *number = (double *)rows.row.at[MEAN];
+
+        row_known(&rows, n, &row);
+        row_total(&rows, norm, &row);
+        number[2 * n] = row.d;
+        number[3 * n] = row.dx;
+    }
 }

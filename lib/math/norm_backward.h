@@ -31,4 +31,15 @@ struct dtn_norm_backward {
  */
 void dtn_norm_backward(const struct dtn_norm_backward *norm);
 
+/* The same for rows of which a rank has a part, in two passes.  `numbers` is
+ * f64, of size 1 along a row, and the first of four such arrays, one behind the
+ * other: mean, rstd, and the sums of d and of d x'.  The first pass reads mean
+ * and rstd, and writes those sums for the part; the second one reads all, the
+ * sums of whole rows of `count` elements.
+ */
+void dtn_norm_backward_sums(const struct dtn_norm_backward *norm,
+                            const struct dtn_array *numbers);
+void dtn_norm_backward_finish(const struct dtn_norm_backward *norm,
+                              const struct dtn_array *numbers, double count);
+
 #endif

@@ -29,18 +29,19 @@ unsigned dtn_collective_dims(const struct dtn_options *options,
     return dims;
 }
 
-/* A number for each row of the first input, as that lies. */
+/* A number for each row, as the input lies that has the rows. */
 static struct dtensor_spec rows_spec(const struct dtn_signature *sig,
                                      const struct dtensor_spec *in,
                                      unsigned dims)
 {
     static const struct dtensor_placement whole = { .kind =
                                                         DTENSOR_REPLICATE };
+    const int of = dtn_signature_rows(sig);
     struct dtensor_spec rows = *in;
 
     rows.dtype = DTENSOR_F64;
     for (int d = 0; d < rows.ndim; d++)
-        if (sig->in[0].inner[d] != DTN_WHOLE)
+        if (sig->in[of].inner[d] != DTN_WHOLE)
             rows.shape[d] = 1;
     for (int m = 0; m < rows.mesh->ndim; m++)
         if (dims >> m & 1)
@@ -48,13 +49,14 @@ static struct dtensor_spec rows_spec(const struct dtn_signature *sig,
     return rows;
 }
 
-/* Rows of the first input that a rank has a part of. */
+/* Rows that a rank has a part of. */
 static double rows_of(const struct dtn_options *options,
                       const struct dtn_tuple *choice, unsigned dims)
 {
-    struct dtensor_spec rows = options->sig->call->in[0];
+    const int of = dtn_signature_rows(options->sig);
+    struct dtensor_spec rows = options->sig->call->in[of];
 
-    dtn_choice_input(options, choice, 0, rows.placement);
+    dtn_choice_input(options, choice, of, rows.placement);
     rows = rows_spec(options->sig, &rows, dims);
     return dtn_volume_local(&rows, rows.placement);
 }
@@ -115,7 +117,7 @@ int dtn_collective_follow(const struct dtn_decision *d,
         rc = dtn_signature_init(&sig, rule, &d->call, err);
     if (rc != 0)
         return rc;
-    rows = rows_spec(&sig, &d->inferred.want[0], dims);
+    rows = rows_spec(&sig, &d->inferred.want[dtn_signature_rows(&sig)], dims);
     for (const char *word = rule->collective; *word; word += *word == ' ') {
         const size_t each = strcspn(word, " ");
 

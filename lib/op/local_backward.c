@@ -1,11 +1,12 @@
 /* local_backward.c - gradients of norms and losses, on the parts of one rank
  *
- * Rows are never cut between ranks.  What is summed over rows, the gradient of
- * a weight, is a term where the rows are cut.  The mean of a loss is one over
- * all rows, not over those of this rank.
+ * Where a rank has parts of rows, local_collective.c does it.  What is summed
+ * over rows, the gradient of a weight, is a term where ranks have other rows.
+ * The mean of a loss is one over all rows, not over those of this rank.
  */
 #include "op/local_backward.h"
 #include "op/device.h"
+#include "op/local_collective.h"
 #include "base/dtype.h"
 #include "base/error.h"
 #include "layout/layout.h"
@@ -30,10 +31,13 @@ size_t dtn_work_norm_backward(const struct dtn_local *local,
 {
     const struct dtn_array *in = &parts->in[1];
     int64_t count = 1;
+    unsigned row = 0;
 
-    for (int d = in->ndim - norm_dims(parts); d < in->ndim; d++)
+    for (int d = in->ndim - norm_dims(parts); d < in->ndim; d++) {
         count *= in->shape[d];
-    return 4 * (size_t)count * sizeof(double);
+        row |= 1u << d;
+    }
+    return 4 * (size_t)count * sizeof(double) + dtn_work_cut(parts, row);
 }
 
 /* The inputs are the gradient, the input and the weight; or the gradient, the
@@ -56,6 +60,8 @@ int dtn_local_norm_backward(const struct dtn_local *local,
         .epsilon = parts->args->eps > 0 ? parts->args->eps : EPSILON
     };
 
+    if (parts->among)
+        return dtn_norm_backward_cut(&norm, parts, err);
     dtn_op_norm_backward(parts, &norm);
     return 0;
 }
@@ -85,7 +91,11 @@ static void multiply(const struct dtn_parts *parts, enum dtn_pointwise how,
 size_t dtn_work_loss_backward(const struct dtn_local *local,
                               const struct dtn_parts *parts)
 {
-    return dtensor_dtype_size(parts->out[0].dtype);
+    struct dtn_parts of = *parts;
+
+    of.in++;                      /* the rows are those of the scores         */
+    return dtensor_dtype_size(parts->out[0].dtype) +
+           dtn_work_cut(&of, 1u << (of.in->ndim - 1));
 }
 
 /* Subtract 1 at the targets. */
@@ -105,28 +115,45 @@ static void take_one(const struct dtn_parts *parts,
     dtn_op_scatter(parts, out, dim, target, &ones, true);
 }
 
-/* (softmax - one at the target) g, or -g at the target; over n of a mean. */
+/* softmax - one at the target, or -1 at the target. */
+static int loss_slope(const struct dtn_local *local,
+                      const struct dtn_parts *parts,
+                      const struct dtn_array *target, struct dtensor_error *err)
+{
+    const struct dtn_array *out = &parts->out[0];
+    const int dim = out->ndim - 1;
+
+    if (parts->among)
+        return dtn_loss_backward_cut(local->which, target,
+                                     dtn_cut_first(parts, 1), parts, err);
+    if (local->which)
+        dtn_op_softmax(parts, false, out, &parts->in[1], dim);
+    else
+        dtn_op_fill(parts, out, 0);
+    take_one(parts, target, dim);
+    return 0;
+}
+
+/* That times g, over n of a mean. */
 int dtn_local_loss_backward(const struct dtn_local *local,
                             const struct dtn_parts *parts,
                             struct dtensor_error *err)
 {
     const struct dtensor_spec *rows = &parts->want[2];
-    const struct dtn_array *out = &parts->out[0], *in = &parts->in[1];
-    const int dim = in->ndim - 1;
+    const struct dtn_array *in = &parts->in[1];
+    const int64_t classes = parts->want[1].shape[in->ndim - 1];
     const double n = (double)dtn_numel(rows->ndim, rows->shape);
     const struct dtn_array target = column(&parts->in[2], in->ndim);
     const struct dtn_array grad = column(&parts->in[0], in->ndim);
     int64_t wrong;
+    int rc;
 
-    if (dtn_op_index_wrong(parts, &target, in->shape[dim], &wrong) >= 0)
+    if (dtn_op_index_wrong(parts, &target, classes, &wrong) >= 0)
         return dtn_fail(err, DTENSOR_EINVAL, "%s: target %" PRId64 " (expected "
-                        "0 to %" PRId64 ")", parts->op, wrong,
-                        in->shape[dim] - 1);
-    if (local->which)
-        dtn_op_softmax(parts, false, out, in, dim);
-    else
-        dtn_op_fill(parts, out, 0);
-    take_one(parts, &target, dim);
+                        "0 to %" PRId64 ")", parts->op, wrong, classes - 1);
+    rc = loss_slope(local, parts, &target, err);
+    if (rc != 0)
+        return rc;
     multiply(parts, DTN_MUL, &grad, 0);
     if (parts->args->reduction == DTENSOR_OP_MEAN && n > 0)
         multiply(parts, DTN_SCALE, NULL, 1 / n);

@@ -7,6 +7,7 @@
  */
 #include "op/local_collective.h"
 #include "base/dtype.h"
+#include "layout/layout.h"
 #include "math/pointwise.h"
 #include "math/select.h"
 #include "math/softmax.h"
@@ -321,4 +322,158 @@ int dtn_cross_entropy_cut(const struct dtn_array *losses,
         m[i] += log(((double *)sum.data)[i]) - ((double *)picked.data)[i];
     dtn_cast(losses, &most);
     return 0;
+}
+
+int dtn_nll_loss_cut(const struct dtn_array *losses,
+                     const struct dtn_array *target, int64_t first,
+                     const struct dtn_parts *parts, struct dtensor_error *err)
+{
+    const struct dtn_array picked = numbers(
+        parts, 1u << (parts->in->ndim - 1), 0);
+    int rc;
+
+    dtn_array_gather(losses, parts->in, parts->in->ndim - 1, target, first);
+    dtn_cast(&picked, losses);
+    rc = reduce(parts, &picked, 1, DTENSOR_SUM, err);
+    if (rc != 0)
+        return rc;
+    dtn_pointwise(DTN_NEG, &picked, (const struct dtn_array *const[]){
+                  &picked }, NULL);
+    dtn_cast(losses, &picked);
+    return 0;
+}
+
+int dtn_nll_mean_cut(const struct dtn_array *mean,
+                     const struct dtn_array *losses,
+                     const struct dtn_array *target, int64_t first,
+                     const struct dtn_parts *parts, struct dtensor_error *err)
+{
+    const unsigned all = (1u << parts->in->ndim) - 1;
+    const struct dtensor_spec *rows = &parts->want[1];
+    const struct dtn_array sum = numbers(parts, all, 0);
+    const double share[2] = { -1 / (double)dtn_numel(rows->ndim, rows->shape),
+                              0 };
+    struct dtn_array out = sum;
+    int rc;
+
+    dtn_array_gather(losses, parts->in, parts->in->ndim - 1, target, first);
+    dtn_reduce_dims(DTN_REDUCE_SUM, &sum, losses, 0);
+    rc = reduce(parts, &sum, 1, DTENSOR_SUM, err);
+    if (rc != 0)
+        return rc;
+    dtn_pointwise(DTN_SCALE, &sum, (const struct dtn_array *const[]){ &sum },
+                  share);
+    out.data = mean->data;
+    out.dtype = mean->dtype;
+    dtn_cast(&out, &sum);
+    return 0;
+}
+
+int64_t dtn_cut_first(const struct dtn_parts *parts, int i)
+{
+    int64_t shape[DTENSOR_MAX_DIMS], offset[DTENSOR_MAX_DIMS];
+
+    dtn_layout(&parts->want[i], parts->me, shape, offset);
+    return offset[parts->want[i].ndim - 1];
+}
+
+/* ------------------------------------------------------------ backwards --- */
+
+/* The parts from input 1 on, of which the first has the rows. */
+static struct dtn_parts parts_after(const struct dtn_parts *parts)
+{
+    struct dtn_parts after = *parts;
+
+    after.in++;
+    after.want++;
+    after.nin--;
+    return after;
+}
+
+/* The mean and rstd of each row: those that are known, or again. */
+static int norm_numbers(const struct dtn_norm_backward *norm,
+                        const struct dtn_parts *of, unsigned row,
+                        const struct dtn_array *mean,
+                        const struct dtn_array *rstd, struct dtensor_error *err)
+{
+    const double count = row_count(of, row);
+    double *at = rstd->data;
+    int rc;
+
+    if (norm->rstd) {
+        dtn_cast(mean, norm->mean);
+        dtn_cast(rstd, norm->rstd);
+        return 0;
+    }
+    memset(mean->data, 0, (size_t)dtn_array_count(mean) * sizeof(double));
+    rc = squares(of, norm->centred, mean, rstd, row, err);
+    for (int64_t i = 0; i < dtn_array_count(rstd) && rc == 0; i++)
+        at[i] = 1 / sqrt(at[i] / count + norm->epsilon);
+    return rc;
+}
+
+int dtn_norm_backward_cut(const struct dtn_norm_backward *norm,
+                          const struct dtn_parts *parts,
+                          struct dtensor_error *err)
+{
+    const struct dtn_parts of = parts_after(parts);
+    struct dtn_norm_backward last = *norm;
+    struct dtn_array mean, rstd, sums;
+    unsigned row = 0;
+    int rc;
+
+    for (int d = norm->in->ndim - norm->dims; d < norm->in->ndim; d++)
+        row |= 1u << d;
+    mean = numbers(&of, row, 0);
+    rstd = numbers(&of, row, 1);
+    sums = numbers(&of, row, norm->centred ? 2 : 3);
+    last.sums = (double *)parts->work + NUMBERS * dtn_array_count(&mean);
+    rc = norm_numbers(norm, &of, row, &mean, &rstd, err);
+    if (rc != 0)
+        return rc;
+    dtn_norm_backward_sums(&last, &mean);
+    rc = reduce(&of, &sums, norm->centred ? 2 : 1, DTENSOR_SUM, err);
+    if (rc == 0)
+        dtn_norm_backward_finish(&last, &mean, row_count(&of, row));
+    return rc;
+}
+
+/* Subtract 1 at the targets that are here. */
+static void take_one(const struct dtn_parts *of, const struct dtn_array *target,
+                     int64_t first)
+{
+    const int dim = of->in->ndim - 1;
+    struct dtn_array table = of->out[0];
+    struct dtn_array place = numbers(of, 1u << dim, 2), ones = place;
+    double minus;                 /* room for one of any type                 */
+
+    dtn_store(table.dtype, &minus, 0, -1);
+    place.dtype = DTENSOR_I64;
+    memset(place.data, 0, (size_t)dtn_array_count(&place) * sizeof(int64_t));
+    dtn_places_add(place.data, target, first, table.shape[dim],
+                   table.stride[dim]);
+    table.shape[dim] = 1;
+    table.stride[dim] = 0;
+    ones.data = &minus;
+    ones.dtype = table.dtype;
+    memset(ones.stride, 0, sizeof ones.stride);
+    dtn_array_put(&table, &place, &ones, true);
+}
+
+int dtn_loss_backward_cut(bool scores, const struct dtn_array *target,
+                          int64_t first, const struct dtn_parts *parts,
+                          struct dtensor_error *err)
+{
+    const struct dtn_parts of = parts_after(parts);
+    const struct dtn_array *out = &parts->out[0];
+    int rc = 0;
+
+    if (scores)
+        rc = dtn_softmax_cut(false, &of, 1u << (out->ndim - 1), err);
+    else if (dtn_array_count(out) > 0)
+        memset(out->data, 0, (size_t)dtn_array_count(out) *
+                             dtensor_dtype_size(out->dtype));
+    if (rc == 0)
+        take_one(&of, target, first);
+    return rc;
 }

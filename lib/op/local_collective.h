@@ -8,6 +8,7 @@
 #define DTN_OP_LOCAL_COLLECTIVE_H
 
 #include "math/norm.h"
+#include "math/norm_backward.h"
 #include "math/reduction.h"
 #include "op/local.h"
 
@@ -42,5 +43,29 @@ int dtn_cross_entropy_cut(const struct dtn_array *losses,
                           const struct dtn_array *target, int64_t first,
                           const struct dtn_parts *parts,
                           struct dtensor_error *err);
+
+/* The same of log-probabilities: their own one, and 0 of others.  `mean` is one
+ * number: the mean of all rows, of which any may be cut.
+ */
+int dtn_nll_loss_cut(const struct dtn_array *losses,
+                     const struct dtn_array *target, int64_t first,
+                     const struct dtn_parts *parts, struct dtensor_error *err);
+int dtn_nll_mean_cut(const struct dtn_array *mean,
+                     const struct dtn_array *losses,
+                     const struct dtn_array *target, int64_t first,
+                     const struct dtn_parts *parts, struct dtensor_error *err);
+
+/* Backwards.  Norm: of the operands of dtn_norm_backward(), the input being
+ * input 1.  Loss: softmax, if the input is scores, less one at the target.
+ */
+int dtn_norm_backward_cut(const struct dtn_norm_backward *norm,
+                          const struct dtn_parts *parts,
+                          struct dtensor_error *err);
+int dtn_loss_backward_cut(bool scores, const struct dtn_array *target,
+                          int64_t first, const struct dtn_parts *parts,
+                          struct dtensor_error *err);
+
+/* The first element of input i, along its last dimension, that is here. */
+int64_t dtn_cut_first(const struct dtn_parts *parts, int i);
 
 #endif

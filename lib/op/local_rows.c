@@ -123,11 +123,26 @@ static size_t losses_bytes(const struct dtn_parts *parts)
     return (size_t)dtn_array_count(&losses) * dtensor_dtype_size(losses.dtype);
 }
 
+/* One mean of log-probabilities, which is reduced as one row? */
+static bool is_mean(const struct dtn_local *local,
+                    const struct dtn_parts *parts)
+{
+    return !local->which && parts->args->reduction == DTENSOR_OP_MEAN;
+}
+
+static size_t cut_bytes(const struct dtn_local *local,
+                        const struct dtn_parts *parts)
+{
+    const int ndim = parts->in->ndim;
+
+    return dtn_work_cut(parts, is_mean(local, parts) ? (1u << ndim) - 1
+                                                     : 1u << (ndim - 1));
+}
+
 size_t dtn_work_loss(const struct dtn_local *local,
                      const struct dtn_parts *parts)
 {
-    return losses_bytes(parts) +
-           dtn_work_cut(parts, 1u << (parts->in->ndim - 1));
+    return losses_bytes(parts) + cut_bytes(local, parts);
 }
 
 /* One number from the losses of all rows; the second output is how many. */
@@ -151,13 +166,31 @@ static void loss_reduce(const struct dtn_parts *parts,
                     : (double)dtn_array_count(losses));
 }
 
-/* The first class of this rank's part of the scores. */
-static int64_t classes_first(const struct dtn_parts *parts)
+/* The losses of rows of which a rank has a part. */
+static int losses_cut(const struct dtn_local *local,
+                      const struct dtn_parts *parts,
+                      const struct dtn_array *losses,
+                      const struct dtn_array *target, struct dtensor_error *err)
 {
-    int64_t shape[DTENSOR_MAX_DIMS], offset[DTENSOR_MAX_DIMS];
+    const int64_t first = dtn_cut_first(parts, 0);
 
-    dtn_layout(&parts->want[0], parts->me, shape, offset);
-    return offset[parts->in[0].ndim - 1];
+    if (local->which)
+        return dtn_cross_entropy_cut(losses, target, first, parts, err);
+    return dtn_nll_loss_cut(losses, target, first, parts, err);
+}
+
+/* The mean of log-probabilities of which any may be elsewhere. */
+static int mean_cut(const struct dtn_parts *parts,
+                    const struct dtn_array *losses,
+                    const struct dtn_array *target, struct dtensor_error *err)
+{
+    const struct dtensor_spec *rows = &parts->want[1];
+
+    if (parts->nout > 1)
+        dtn_op_fill(parts, &parts->out[1],
+                    (double)dtn_numel(rows->ndim, rows->shape));
+    return dtn_nll_mean_cut(&parts->out[0], losses, target,
+                            dtn_cut_first(parts, 0), parts, err);
 }
 
 int dtn_local_loss(const struct dtn_local *local, const struct dtn_parts *parts,
@@ -166,7 +199,7 @@ int dtn_local_loss(const struct dtn_local *local, const struct dtn_parts *parts,
     const bool each = parts->args->reduction == DTENSOR_OP_NONE;
     const int dim = parts->in[0].ndim - 1;
     const int64_t classes = parts->want[0].shape[dim];
-    const size_t cut = dtn_work_cut(parts, 1u << dim);
+    const size_t cut = cut_bytes(local, parts);
     const struct dtn_array target = column(&parts->in[1], parts->in[1].data);
     char *room = each ? parts->out[0].data
                       : dtn_op_room(parts, cut + losses_bytes(parts));
@@ -178,9 +211,10 @@ int dtn_local_loss(const struct dtn_local *local, const struct dtn_parts *parts,
     if (dtn_op_index_wrong(parts, &target, classes, &wrong) >= 0)
         return dtn_fail(err, DTENSOR_EINVAL, "%s: target %" PRId64 " (expected "
                         "0 to %" PRId64 ")", parts->op, wrong, classes - 1);
+    if (parts->among && is_mean(local, parts))
+        return mean_cut(parts, &losses, &target, err);
     if (parts->among) {
-        rc = dtn_cross_entropy_cut(&losses, &target, classes_first(parts),
-                                   parts, err);
+        rc = losses_cut(local, parts, &losses, &target, err);
     } else if (local->which) {
         dtn_op_cross_entropy(parts, &losses, &parts->in[0], &target, dim);
     } else {

@@ -220,8 +220,10 @@ static int inner_dim(const struct dtn_operand *operand, int number)
 static void rows_collective(const struct dtn_signature *sig,
                             struct dtn_rowset *rows)
 {
-    for (int d = 0; d < sig->in[0].ndim; d++) {
-        const int number = sig->in[0].inner[d];
+    const struct dtn_operand *of = &sig->in[dtn_signature_rows(sig)];
+
+    for (int d = 0; d < of->ndim; d++) {
+        const int number = of->inner[d];
         struct dtn_rule_row *row;
 
         if (number == DTN_WHOLE)

@@ -103,7 +103,8 @@ typedef const char *dtn_variant_f(const struct dtensor_op_call *call);
  * `collective` says what the operator can reduce over the ranks by itself: then
  * a dimension that is never cut ("!", "@", a capital) may be cut after all, and
  * an output without it is whole.  "x ss" is an allreduce of a maximum and one
- * of two sums, each a f64 for each row of the first input.
+ * of two sums, each a f64 for each row of the first input that has rows; "" is
+ * none: a rank does its part with what it has.
  */
 struct dtn_rule {
     const char *const *names;     /* of the operators; the last is NULL       */

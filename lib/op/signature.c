@@ -326,7 +326,9 @@ static void output_inner(struct dtn_operand *out, int number, int64_t size)
     out->inner[out->ndim - 1] = number;
 }
 
-/* A letter of the output: cut if some input has it as a letter. */
+/* A letter of the output: cut if some input has it as a letter; a capital as
+ * dimensions that are never cut.
+ */
 static void output_letter(const struct reading *r, struct dtn_operand *out,
                           int letter)
 {
@@ -338,6 +340,8 @@ static void output_letter(const struct reading *r, struct dtn_operand *out,
             there |= r->sig->in[i].letter[d] == letter;
     output_add(out, there ? letter : DTN_WHOLE,
                size >= 0 ? size : r->sig->call->args.count);
+    if (r->whole >> letter & 1)
+        out->inner[out->ndim - 1] = letter;
 }
 
 static void output_placed(const struct reading *r, struct dtn_operand *out)

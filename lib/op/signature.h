@@ -47,6 +47,16 @@ int dtn_signature_init(struct dtn_signature *sig, const struct dtn_rule *rule,
                        const struct dtensor_op_call *call,
                        struct dtensor_error *err);
 
+/* The first input that has rows: dimensions that are never cut; 0: none. */
+static inline int dtn_signature_rows(const struct dtn_signature *sig)
+{
+    for (int i = 0; i < sig->nin; i++)
+        for (int d = 0; d < sig->in[i].ndim; d++)
+            if (sig->in[i].inner[d] != DTN_WHOLE)
+                return i;
+    return 0;
+}
+
 /* Does args.dim name dimension d? */
 static inline bool dtn_signature_names(const struct dtn_signature *sig, int d)
 {

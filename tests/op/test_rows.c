@@ -92,14 +92,26 @@ static const struct {
     { "cross_entropy", "reduction=sum", "3x4x6 3x4i", "S(0), S(0) -> P(sum)|"
       "S(1), S(1) -> P(sum)|S(2), R -> R, allreduces max, sum" },
     { "layer_norm_backward", "", "4x6 4x6 4x1 4x1 6 6",
-      "S(0), S(0), S(0), S(0), R, R -> S(0), P(sum), P(sum)" },
+      "S(0), S(0), S(0), S(0), R, R -> S(0), P(sum), P(sum)|"
+      "S(1), S(1), R, R, S(0), S(0) -> S(1), S(0), S(0), allreduces sum" },
+    { "rms_norm_backward", "", "4x6 4x6", "S(0), S(0) -> S(0), P(sum)|"
+      "S(1), S(1) -> S(1), S(0), allreduces sum, sum" },
     { "embedding", "", "9x6 3x4i", "S(1), R -> S(2)|S(0), R -> P(sum)|"
       "R, S(0) -> S(0)|R, S(1) -> S(1)" },
     { "embedding_backward", "count=9", "3x4x6 3x4i", "S(2), R -> S(1)|"
       "S(0), S(0) -> P(sum)|S(1), S(1) -> P(sum)|P(sum), R -> P(sum)" },
-    { "nll_loss", "reduction=none", "4x6 4i", "S(0), S(0) -> S(0), R" },
-    { "nll_loss", "reduction=sum", "4x6 4i", "S(0), S(0) -> P(sum), P(sum)" },
-    { "nll_loss", "reduction=mean", "4x6 4i", "" },
+    { "nll_loss", "reduction=none", "4x6 4i", "S(0), S(0) -> S(0), R|"
+      "S(1), R -> R, R, allreduces sum" },
+    { "nll_loss", "reduction=sum", "4x6 4i", "S(0), S(0) -> P(sum), P(sum)|"
+      "S(1), R -> R, R, allreduces sum" },
+    { "nll_loss", "reduction=mean", "4x6 4i",
+      "S(0), S(0) -> R, R, allreduces sum|S(1), R -> R, R, allreduces sum" },
+    { "nll_loss_backward", "", "4 4x6 4i",
+      "S(0), S(0), S(0) -> S(0)|P(sum), R, R -> P(sum)|P(avg), R, R -> P(avg)|"
+      "R, S(1), R -> S(1)" },
+    { "cross_entropy_backward", "", "4 4x6 4i",
+      "S(0), S(0), S(0) -> S(0)|P(sum), R, R -> P(sum)|P(avg), R, R -> P(avg)|"
+      "R, S(1), R -> S(1), allreduces max, sum" },
     { "attention", "", "2x3x4x5 2x3x4x5 2x3x4x5",
       "S(1), S(1), S(1) -> S(1), S(1)|S(0), S(0), S(0) -> S(0), S(0)" },
     { "attention_backward", "", "2x3x4x6 2x3x4x5 2x3x7x5 2x3x7x6 2x3x4x6 2x3x4",
