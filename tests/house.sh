@@ -178,6 +178,8 @@ is "the brace that opens a function has its own line" "$(
 is "every field of a struct in a header has a comment with its meaning" "$(
     find lib transport tools -name '*.h' -exec awk -f tests/fields.awk {} +)" ""
 
+is "every script of the tests can be executed" "$(
+    find tests -name '*.sh' ! -perm -100 -exec grep -l '^#!' {} +)" ""
 if command -v shellcheck >/dev/null; then
     scripts=()
     for script in bootstrap .ci/run conf/*.sbatch tests/*.sh tests/*/*.sh tests/in-ns \
