@@ -25,6 +25,7 @@ static const struct variable {
     { "DTN_MUNGE_SOCKET", "the socket that libmunge was built with" },
     { "DTN_HOST", "this host has the name that the system or Slurm gives" },
     { "DTN_LOG", "off" },
+    { "DTN_BLAS", "that of the build, or own loops where they are faster" },
     { "DTN_CUBLAS", "libcublas.so.13, else libcublas.so.12" },
     { "DTN_FAULT", "no faults are injected" },
     { "DTN_LAUNCH_NS", "set by dtensor-bench for the ranks that it starts" },
