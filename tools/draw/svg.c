@@ -115,8 +115,7 @@ static void svg_words(const struct picture *pic, const struct draw_words *words,
 {
     static const char *const style[] = {
         [DRAW_PLAIN] = "class=\"plain\" fill=\"" SVG_INK "\"",
-        [DRAW_STRONG] = "class=\"strong\" fill=\"#000000\" "
-                        "font-weight=\"bold\"",
+        [DRAW_STRONG] = "class=\"strong\" fill=\"#000\" font-weight=\"bold\"",
         [DRAW_FAINT] = "class=\"faint\" fill=\"#555555\""
     };
     const struct draw_box *under = picture_box_at(pic, words->x, words->y);
