@@ -54,6 +54,11 @@ if ! command -v abidiff >/dev/null; then
         "abidiff is not installed (Debian: abigail-tools)"
     done_testing
 fi
+if ${CC:-cc} --version | grep -q clang; then
+    skip_test "the interface is that of the last release" \
+        "libabigail 2.2 loses the pointers that clang makes"
+    done_testing
+fi
 is "the stored interface can be compiled" \
     "$(compiled "$folder/interface.txt" "$tmp/old.so")" ""
 is "nothing of the stored interface is removed or changed ($advice)" \

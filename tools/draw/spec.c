@@ -155,7 +155,7 @@ static void spec_fit(struct spec_drawing *d, int labels)
 {
     const int lines = d->room.fine ? SPEC_LINES_FINE : SPEC_LINES;
     const int room = d->room.columns - labels;
-    const int64_t *shape = d->spec->shape + (d->spec->ndim - 2);
+    const int64_t *shape = d->spec->shape;
     char words[SPEC_WORDS + 1], label[64];
     double width = 4.0 * lines, height = lines;
 
@@ -175,7 +175,8 @@ static void spec_fit(struct spec_drawing *d, int labels)
     for (int i = 0; i < d->rows.n; i++)
         d->rows.cells[i] = d->nterms > 1 ? 2 : 1;
     if (d->rows.dim >= 0)
-        width = 2.0 * lines * (double)shape[1] / (double)shape[0];
+        width = 2.0 * lines * (double)shape[d->cols.dim] /
+                (double)shape[d->rows.dim];
     if (width > room)
         height = lines * room / width;
     draw_axis_fit(&d->cols, width < room ? (int)width : room, room);
