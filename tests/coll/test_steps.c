@@ -24,6 +24,8 @@ struct seen {
     int wrong;                    /* steps of which no sense can be made      */
 };
 
+static dtensor_step_f see;
+
 static void see(const struct dtensor_call_step *step, void *arg)
 {
     struct seen *seen = arg;
