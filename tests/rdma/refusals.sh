@@ -129,12 +129,12 @@ two() {
     wait "${pids[0]}" && wait "${pids[1]}"
     status=$?
     said=$(cat said.0 said.1)
-    grep -E 'inter_node|^allreduce|verbs: [^dG]' <<<"$said" | sed 's/^/# /'
+    grep -E 'inter_node|^# plan allreduce|verbs: [^dG]' <<<"$said" | sed 's/^/# /'
 }
 
 # goes CLAIM WIRE: the last job of two hosts went well, and by that wire
 goes() {
-    [ "$status" -eq 0 ] && grep -qE "^allreduce .*/$2(\(|\$)" <<<"$said"
+    [ "$status" -eq 0 ] && grep -qE "^# plan allreduce .*/$2(\(|\$)" <<<"$said"
     ok $? "$1"
 }
 
