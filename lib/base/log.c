@@ -1,8 +1,8 @@
 /* log.c - silent unless asked
  *
- * DTN_LOG=warn|info|debug makes a context print its choices and their reasons
- * to stderr.  Errors that are returned are not logged.  An unknown word counts
- * as warn, so that the warning about the word itself is printed.
+ * DTN_LOG=stall|warn|info|debug makes a context print its choices and their
+ * reasons to stderr.  Errors that are returned are not logged.  An unknown word
+ * counts as warn, so that the warning about the word itself is printed.
  *
  * A job never waits for the reader of its log.  If a pipe or socket is full, or
  * a terminal is stopped, a line is dropped; the next line that is written
@@ -28,7 +28,8 @@
 /* The level of a word, or -1. */
 static int log_level(const char *word)
 {
-    static const char *const names[] = { "off", "warn", "info", "debug" };
+    static const char *const names[] = { "off", "stall", "warn", "info",
+                                        "debug" };
 
     for (size_t i = 0; i < DTN_COUNT(names); i++)
         if (strcmp(word, names[i]) == 0)
@@ -56,8 +57,8 @@ void dtn_log_init(struct dtn_log *log)
 void dtn_log_check(struct dtn_log *log)
 {
     if (log->rank <= 0 && log_level(log_word()) < 0)
-        dtn_log(log, DTN_LOG_WARN, "log: DTN_LOG is \"%s\"; expected off, warn, "
-                "info or debug (warn is used)", log_word());
+        dtn_log(log, DTN_LOG_WARN, "log: DTN_LOG is \"%s\"; expected off, stall, "
+                "warn, info or debug (warn is used)", log_word());
 }
 
 /* Write a line without waiting; false: there was no room.  Files never wait. */

@@ -6,7 +6,11 @@
 
 #include <stdio.h>
 
-enum dtn_log_level { DTN_LOG_OFF, DTN_LOG_WARN, DTN_LOG_INFO, DTN_LOG_DEBUG };
+enum dtn_log_level {
+    DTN_LOG_OFF,
+    DTN_LOG_STALL,                /* only who waits long for whom             */
+    DTN_LOG_WARN, DTN_LOG_INFO, DTN_LOG_DEBUG
+};
 
 /* The log of a context. */
 struct dtn_log {

@@ -17,6 +17,7 @@
 #include "base/units.h"
 #include "base/wait.h"
 #include "boot/auth.h"
+#include "boot/bypass.h"
 #include "boot/child.h"
 #include "boot/fail.h"
 #include "boot/frame.h"
@@ -355,7 +356,8 @@ static void boot_settle(struct dtn_boot *boot, int64_t start_ns)
     dtn_boot_unlisten(boot);
     dtn_boot_route_close(&boot->aside);
     dtn_boot_child_keep_tree(boot);
-    dtn_boot_auth_close(&boot->auth);
+    if (boot->nhosts < 3)         /* no link can be made around another      */
+        dtn_boot_auth_close(&boot->auth);
     boot->identity = NULL;
     free(boot->answer);
     boot->answer = NULL;
@@ -467,6 +469,7 @@ void dtn_boot_close(struct dtn_boot *boot)
     dtn_heart_stop(boot);
     dtn_boot_report_failure(boot, boot->rank, 0,
                             &(struct dtn_mismatch) { .rank = 0 });
+    dtn_bypass_close(boot);
     dtn_boot_unlisten(boot);
     dtn_boot_auth_close(&boot->auth);
     dtn_boot_route_close(&boot->up);

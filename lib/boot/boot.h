@@ -108,7 +108,9 @@ enum dtn_loss {
     DTN_LOSS_NONE,                /* it left or gave up, and said so          */
     DTN_LOSS_DIED,                /* its process has ended                    */
     DTN_LOSS_STOPPED,             /* its process exists and does not run      */
-    DTN_LOSS_HOST,                /* its host answers nothing                 */
+    DTN_LOSS_HOST,                /* its host is dead, or cut off from all    */
+    DTN_LOSS_LINK,                /* a link between two hosts that run        */
+    DTN_LOSS_CUT,                 /* the own host hears no other              */
     DTN_NLOSSES
 };
 
@@ -147,9 +149,18 @@ const struct dtn_peer_failure *dtn_boot_peer_failure(
 
 /* This rank gives up because `rank` is lost.  Which rank all name, and how that
  * one was lost?  Of ranks lost at the same time it is the same for all.
- * Blocks: 50 ms at most
+ * Blocks: two heartbeats at most
  */
 int dtn_boot_agree(struct dtn_boot *boot, int rank, enum dtn_loss *loss);
+
+/* A connection to this rank has failed, and the tree says that it lives: the
+ * link to its host may be lost.  False: it is on this host.  decides: after so
+ * much time a silence between hosts has a culprit.  lost_link: the leaders of
+ * the two hosts whose link is lost, if one is.
+ */
+bool dtn_boot_unheard(struct dtn_boot *boot, int rank);
+int64_t dtn_boot_decides_ns(const struct dtn_boot *boot);
+bool dtn_boot_lost_link(const struct dtn_boot *boot, int ends[2]);
 
 /* Keep the records below as they are until dtn_boot_release(): the beating
  * thread may receive others.  Both calls may be nested.
@@ -166,30 +177,31 @@ int dtn_boot_first_failure(const struct dtn_boot *boot);
 void dtn_boot_report_failure(struct dtn_boot *boot, int culprit, int code,
                              const struct dtn_mismatch *mismatch);
 
-/* What a rank does, by its own account. */
-struct dtn_rank_doing {
+/* The status of a rank, by its own account. */
+struct dtn_rank_status {
     int rank;                     /* which                                    */
     bool waits;                   /* it waits for others, in its last call    */
-    int64_t asked_ns;             /* time of the last question; 0: none       */
+    int64_t queried_ns;           /* time of the last query; 0: none          */
     int64_t heard_ns;             /* time of the last answer; 0: none         */
     struct dtn_call_record call;  /* its last call, without text; fingerprint */
                                   /* 0: it has made none                      */
 };
 
-/* This function says what this rank does.  waits: the program's thread calls
- * it, in a wait; else the beating thread, while the program may make calls.  To
- * be set before dtn_boot_watch_start().
+/* This function gives the status of this rank.  waits: the program's thread
+ * calls it, in a wait; else the beating thread, while the program may make
+ * calls.  To be set before dtn_boot_watch_start().
  */
-typedef void dtn_boot_tell_f(void *arg, bool waits,
+typedef void dtn_boot_status_f(void *arg, bool waits,
                              struct dtn_call_record *call);
-void dtn_boot_tell_by(struct dtn_boot *boot, dtn_boot_tell_f *tell, void *arg);
+void dtn_boot_status_by(struct dtn_boot *boot, dtn_boot_status_f *call,
+                        void *arg);
 
-/* Ask a rank what it does, unless somebody has just asked.  Best effort, never
- * blocks.  doing: its answer, if one came since that time.
+/* Query the status of a rank, unless somebody has just done so.  Best effort,
+ * never blocks.  status: its answer, if one came since that time.
  */
-void dtn_boot_ask(struct dtn_boot *boot, int rank);
-bool dtn_boot_doing(struct dtn_boot *boot, int rank, int64_t since_ns,
-                    struct dtn_rank_doing *doing);
+void dtn_boot_query(struct dtn_boot *boot, int rank);
+bool dtn_boot_status(struct dtn_boot *boot, int rank, int64_t since_ns,
+                    struct dtn_rank_status *status);
 
 /* Send over the tree what a rank called, unless this was sent before.  Best
  * effort, never blocks.

@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #define FRAME_MAGIC 0x424e5444u   /* "DTNB" on the wire                       */
+#define FRAME_NAMES_MAX (DTN_HOST_MAX + DTN_FRAME_JOB_MAX - 1)
 #define SCM_BATCH 250             /* descriptors in one message               */
 
 struct dtn_frame_out {
@@ -145,18 +146,17 @@ static size_t frame_limit(const struct dtn_frame_stream *s,
                           enum dtn_frame_type type)
 {
     static const size_t limits[DTN_FRAME_NTYPES] = {
-        [DTN_FRAME_HELLO] =
-            DTN_FRAME_HELLO_BYTES + DTN_HOST_MAX + DTN_FRAME_JOB_MAX - 1,
+        [DTN_FRAME_HELLO] = DTN_FRAME_HELLO_BYTES + FRAME_NAMES_MAX,
         [DTN_FRAME_WELCOME] = 8,
         [DTN_FRAME_ASK] = 4,
         [DTN_FRAME_IDENTITY] = 4 + DTN_FRAME_IDENTITY_MAX,
         [DTN_FRAME_EXPIRED] = 0,
         [DTN_FRAME_FAILURE] = DTN_FRAME_FAILURE_BYTES,
         [DTN_FRAME_CALL] = DTN_FRAME_CALL_BYTES + DTN_RECORD_TEXT - 1,
-        [DTN_FRAME_DOING] = DTN_FRAME_DOING_BYTES,
-        [DTN_FRAME_DOES] = DTN_FRAME_DOES_BYTES,
-        [DTN_FRAME_KNOCK] =
-            DTN_FRAME_KNOCK_BYTES + DTN_HOST_MAX + DTN_FRAME_JOB_MAX - 1,
+        [DTN_FRAME_QUERY] = DTN_FRAME_QUERY_BYTES,
+        [DTN_FRAME_STATUS] = DTN_FRAME_STATUS_BYTES,
+        [DTN_FRAME_SILENT] = DTN_FRAME_SILENT_BYTES,
+        [DTN_FRAME_KNOCK] = DTN_FRAME_KNOCK_BYTES + FRAME_NAMES_MAX,
         [DTN_FRAME_PROOF] = DTN_FRAME_EARLY,
         [DTN_FRAME_REFUSED] = DTN_FRAME_REFUSED_BYTES,
         [DTN_FRAME_FAIL] = 12 + sizeof((struct dtensor_error *)0)->text,

@@ -19,8 +19,9 @@
 #define DTN_FRAME_JOB_MAX 80      /* bytes of a job's name, with NUL          */
 #define DTN_FRAME_FAILURE_BYTES 36 /* who, whose fault, why; and a mismatch   */
 #define DTN_FRAME_CALL_BYTES 44   /* who, what it called, before its text     */
-#define DTN_FRAME_DOING_BYTES 4   /* who is asked                             */
-#define DTN_FRAME_DOES_BYTES (DTN_FRAME_CALL_BYTES + 4) /* its call; it waits */
+#define DTN_FRAME_QUERY_BYTES 4   /* whose status is wanted                   */
+#define DTN_FRAME_STATUS_BYTES (DTN_FRAME_CALL_BYTES + 4) /* its call; waits */
+#define DTN_FRAME_SILENT_BYTES 8  /* who hears nothing, of whom               */
 #define DTN_FRAME_IDENTITY_MAX (1u << 20)
 #define DTN_FRAME_KNOCK_BYTES 60  /* before the host name, a NUL and the job  */
 #define DTN_FRAME_REFUSED_BYTES DTN_SEAL_BYTES /* so that it is as long as a  */
@@ -42,11 +43,16 @@ enum dtn_frame_type {
     DTN_FRAME_PROOF,              /* up: that this rank belongs to the job    */
     DTN_FRAME_REFUSED,            /* down: enum dtn_refusal; never sealed     */
     DTN_FRAME_BEAT,               /* both, afterwards: the leader runs        */
-    DTN_FRAME_DOING,              /* both, afterwards: what does a rank do?   */
-    DTN_FRAME_DOES,               /* both, afterwards: what it does           */
+    DTN_FRAME_QUERY,              /* both, afterwards: a rank's status?       */
+    DTN_FRAME_STATUS,             /* both, afterwards: a rank, its status     */
+    DTN_FRAME_SILENT,             /* both, afterwards: who hears not whom     */
     DTN_FRAME_NTYPES
 };
 #define DTN_FRAME_BIT(type) (1u << (type))
+#define DTN_FRAMES_WATCHED /* what may come once all ranks have joined */     \
+    (DTN_FRAME_BIT(DTN_FRAME_FAILURE) | DTN_FRAME_BIT(DTN_FRAME_CALL)         \
+     | DTN_FRAME_BIT(DTN_FRAME_BEAT) | DTN_FRAME_BIT(DTN_FRAME_QUERY)         \
+     | DTN_FRAME_BIT(DTN_FRAME_STATUS) | DTN_FRAME_BIT(DTN_FRAME_SILENT))
 
 struct dtn_frame {
     unsigned version;             /* of the protocol: DTN_FRAME_VERSION       */

@@ -158,6 +158,16 @@ void dtn_boot_relisten(struct dtn_boot *boot)
         listen_any(boot, &addrs, &at, &ignored);
 }
 
+void dtn_boot_listen_again(struct dtn_boot *boot,
+                           const struct dtn_boot_addrs *at)
+{
+    const struct dtn_boot_addr *failed;
+    struct dtensor_error ignored;
+
+    if (boot->tcp_fd < 0)
+        listen_any(boot, at, &failed, &ignored);
+}
+
 /* Do two hosts have an address in common? */
 static bool listen_shared(const struct dtn_boot_addrs *a,
                           const struct dtn_boot_addrs *b)

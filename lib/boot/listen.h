@@ -20,4 +20,11 @@ void dtn_boot_unlisten(struct dtn_boot *boot);
  */
 void dtn_boot_relisten(struct dtn_boot *boot);
 
+/* Listen for other hosts once more, at one of these addresses; if none is free,
+ * do not.
+ */
+struct dtn_boot_addrs;
+void dtn_boot_listen_again(struct dtn_boot *boot,
+                           const struct dtn_boot_addrs *at);
+
 #endif

@@ -54,11 +54,9 @@ void dtn_news_spread(struct dtn_boot *boot, const struct dtn_boot_link *from,
             dtn_news_send(&boot->children[i], type, body, size);
 }
 
-static void news_tell(struct dtn_boot *boot, const struct dtn_boot_link *from,
-                      int rank, const struct dtn_peer_failure *failure)
+static void news_pack(unsigned char body[DTN_FRAME_FAILURE_BYTES], int rank,
+                      const struct dtn_peer_failure *failure)
 {
-    unsigned char body[DTN_FRAME_FAILURE_BYTES];
-
     dtn_frame_put32(body, (uint32_t)rank);
     dtn_frame_put32(body + 4, (uint32_t)failure->culprit);
     dtn_frame_put32(body + 8, (uint32_t)-failure->code
@@ -67,7 +65,27 @@ static void news_tell(struct dtn_boot *boot, const struct dtn_boot_link *from,
     dtn_frame_put32(body + 16, (uint32_t)failure->mismatch.witness);
     dtn_frame_put64(body + 20, failure->mismatch.called);
     dtn_frame_put64(body + 28, failure->mismatch.expected);
+}
+
+static void news_tell(struct dtn_boot *boot, const struct dtn_boot_link *from,
+                      int rank, const struct dtn_peer_failure *failure)
+{
+    unsigned char body[DTN_FRAME_FAILURE_BYTES];
+
+    news_pack(body, rank, failure);
     dtn_news_spread(boot, from, DTN_FRAME_FAILURE, body, sizeof body);
+}
+
+void dtn_news_repeat(const struct dtn_boot *boot, struct dtn_boot_link *link)
+{
+    unsigned char body[DTN_FRAME_FAILURE_BYTES];
+
+    for (int r = 0; r < boot->cluster->world_size; r++) {
+        if (boot->peer_failures[r].order == 0)
+            continue;
+        news_pack(body, r, &boot->peer_failures[r]);
+        dtn_news_send(link, DTN_FRAME_FAILURE, body, sizeof body);
+    }
 }
 
 /* Keep the first news of a rank, and forward it. */

@@ -21,6 +21,9 @@ void dtn_news_spread(struct dtn_boot *boot, const struct dtn_boot_link *from,
                      enum dtn_frame_type type, const unsigned char *body,
                      uint32_t size);
 
+/* Send a new neighbour all news that are kept of ranks. */
+void dtn_news_repeat(const struct dtn_boot *boot, struct dtn_boot_link *link);
+
 /* Keep the first news of a rank, or another call of it, and forward it to all
  * neighbours but `from`, which sent it; NULL: this rank found it.
  */

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct dtn_bypass;
 struct dtn_heart;
 struct dtn_host;
 struct dtn_log;
@@ -60,7 +61,8 @@ struct dtn_boot_link {
     bool known;                   /* it has said HELLO: a FAIL is for it too  */
     bool counted;                 /* a child in the tree                      */
     bool detour;                  /* only while its parent is unreachable,    */
-                                  /* or to report that it cannot take part    */
+                                  /* or to report that it cannot take part;   */
+                                  /* afterwards: around a silent link         */
     int64_t since_ns;             /* when it entered this state               */
     size_t forwarded;             /* bytes of `gathered` given to it          */
     int64_t silent_ns;            /* between hosts: since the last frame      */
@@ -111,6 +113,13 @@ enum dtn_boot_state {
     DTN_BOOT_DRAINING,            /* the outcome is known and is passed on    */
     DTN_BOOT_OVER /* the round has ended */
 };
+
+/* Leader `from` has heard nothing of leader `of` for dead_after. */
+struct dtn_silence {
+    int from;                     /* who says so                              */
+    int of;                       /* who is silent                            */
+};
+#define DTN_BOOT_SILENCES 8       /* that are kept; the first one decides     */
 
 struct dtn_boot {
     const struct dtensor_cluster *cluster; /* of the world                    */
@@ -163,15 +172,18 @@ struct dtn_boot {
     struct dtn_heart *heart;      /* makes heartbeats; NULL: none yet         */
     struct dtn_pulse pulse;       /* the ranks of this host                   */
     bool bridges;                 /* it has links to other hosts              */
+    struct dtn_silence silences[DTN_BOOT_SILENCES]; /* see silence.c          */
+    int nsilences;                /* that were said                           */
+    struct dtn_bypass *bypass;    /* NULL: there is no way around a link      */
     int64_t beat_ns;              /* when the next beats over them are due    */
     int64_t watch_ns;             /* when the next look is due                */
-    struct {                      /* who does what                            */
-        dtn_boot_tell_f *tell;    /* says what this rank does; NULL: nobody   */
+    struct {                      /* of this rank and of others               */
+        dtn_boot_status_f *tell;  /* that of this rank; NULL: unknown         */
         void *arg;                /* of tell()                                */
-        bool asked;               /* this rank has not answered yet           */
+        bool queried;             /* this rank has not answered yet           */
         int64_t waited_ns;        /* last look of the program in a wait       */
-        struct dtn_rank_doing last[8];   /* answers of other ranks            */
-    } doing;                      /* see doing.c                              */
+        struct dtn_rank_status last[8];  /* answers of other ranks            */
+    } status;                     /* see status.c                             */
     struct dtn_peer_failure *peer_failures; /* [world]                        */
     uint32_t npeer_failures;      /* ranks known to be gone                   */
     struct dtn_peer_call_report *reports; /* ring of the last ones received   */

@@ -11,7 +11,7 @@
  * A host that loses power closes nothing.  So the leaders of hosts send each
  * other a beat every `heartbeat`, a frame of 20 bytes.  A neighbour without a
  * beat for `dead_after` is lost.  If its kernel has acknowledged ours, only its
- * leader is stopped.
+ * leader is stopped; else its host is dead or the link is lost (silence.c).
  *
  * A rank that leaves normally reports code 0.  This is no failure for ranks
  * that do not need it any more.
@@ -21,12 +21,14 @@
  */
 #include "base/wait.h"
 #include "boot/boot.h"
-#include "boot/doing.h"
+#include "boot/bypass.h"
 #include "boot/frame.h"
 #include "boot/news.h"
 #include "boot/pulse.h"
 #include "boot/record.h"
+#include "boot/silence.h"
 #include "boot/state.h"
+#include "boot/status.h"
 #include "boot/tree.h"
 #include "boot/watch.h"
 #include "cluster/cluster.h"
@@ -40,7 +42,8 @@
 #include <sys/socket.h>
 #include <time.h>
 
-enum { EVERY_NS = 5000000, TOGETHER_NS = 50000000 };
+#define EVERY_NS (5 * DTN_BOOT_MS)
+#define TOGETHER_NS (50 * DTN_BOOT_MS)
 
 /* Is it a connection to another host? */
 static bool watch_remote(const struct dtn_boot_link *link)
@@ -50,16 +53,12 @@ static bool watch_remote(const struct dtn_boot_link *link)
 
 void dtn_boot_watch_start(struct dtn_boot *boot)
 {
-    const unsigned accepts =
-        DTN_FRAME_BIT(DTN_FRAME_FAILURE) | DTN_FRAME_BIT(DTN_FRAME_CALL)
-        | DTN_FRAME_BIT(DTN_FRAME_BEAT) | DTN_FRAME_BIT(DTN_FRAME_DOING)
-        | DTN_FRAME_BIT(DTN_FRAME_DOES);
-
     dtn_boot_hold(boot);
-    boot->up.link.io.accepts = accepts;
+    dtn_bypass_open(boot);
+    boot->up.link.io.accepts = DTN_FRAMES_WATCHED;
     boot->bridges = watch_remote(&boot->up.link);
     for (int i = 0; i < boot->nchildren; i++) {
-        boot->children[i].io.accepts = accepts;
+        boot->children[i].io.accepts = DTN_FRAMES_WATCHED;
         boot->bridges = boot->bridges || watch_remote(&boot->children[i]);
     }
     boot->watching = true;
@@ -136,21 +135,27 @@ static void watch_link(struct dtn_boot *boot, struct dtn_boot_link *link)
                 watch_said(boot, link, &frame);
             else if (frame.type == DTN_FRAME_FAILURE)
                 watch_gone(boot, link, &frame);
-            else if (frame.type == DTN_FRAME_DOING)
-                dtn_doing_asked(boot, link, &frame);
-            else if (frame.type == DTN_FRAME_DOES)
-                dtn_doing_heard(boot, link, &frame);
+            else if (frame.type == DTN_FRAME_QUERY)
+                dtn_status_queried(boot, link, &frame);
+            else if (frame.type == DTN_FRAME_STATUS)
+                dtn_status_heard(boot, link, &frame);
+            else if (frame.type == DTN_FRAME_SILENT)
+                dtn_silence_heard(boot, link, &frame);
             continue;
         }
         dtn_frame_close(&link->io);
         link->state = DTN_LINK_IDLE;
-        dtn_news_lost(boot, link, link->rank, DTN_LOSS_DIED);
+        if (!link->detour)
+            dtn_news_lost(boot, link, link->rank, DTN_LOSS_DIED);
     }
 }
 
 /* -------------------------------------------------------------- silence --- */
 
-/* Does the kernel of the other host still acknowledge the beats? */
+/* Does the kernel of the other host still acknowledge the beats?  If packets
+ * pass one way only, it sends and acknowledges old ones, and ours are sent
+ * again.
+ */
 static bool watch_acknowledged(const struct dtn_boot *boot,
                                const struct dtn_boot_link *link)
 {
@@ -159,27 +164,21 @@ static bool watch_acknowledged(const struct dtn_boot *boot,
     socklen_t size = sizeof info;
 
     return getsockopt(link->io.fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0
+        && info.tcpi_retransmits == 0
         && info.tcpi_last_ack_recv * DTN_BOOT_MS < dead_ns / 4 * 3;
 }
 
 /* Another host is silent.  If its kernel still answers, its leader is stopped;
- * else the host and all of its ranks are out of reach.
+ * else its host or the link to it is lost.
  */
 static void watch_silent(struct dtn_boot *boot, struct dtn_boot_link *link)
 {
-    const struct dtn_host *host;
-
     if (boot->peer_failures[link->rank].order > 0)
         return;
-    if (watch_acknowledged(boot, link)) {
+    if (watch_acknowledged(boot, link))
         dtn_news_lost(boot, NULL, link->rank, DTN_LOSS_STOPPED);
-        return;
-    }
-    host = boot->hosts[dtn_boot_tree_host(boot, link->rank)];
-    dtn_frame_close(&link->io);
-    link->state = DTN_LINK_IDLE;
-    for (int r = host->first_rank; r < host->first_rank + host->nranks; r++)
-        dtn_news_lost(boot, NULL, r, DTN_LOSS_HOST);
+    else
+        dtn_bypass_silent(boot, link);
 }
 
 static void watch_neighbour(struct dtn_boot *boot, struct dtn_boot_link *link,
@@ -231,6 +230,7 @@ static void watch_all(struct dtn_boot *boot, int64_t now)
         if (loss != DTN_LOSS_NONE)
             dtn_news_lost(boot, NULL, first + i, loss);
     }
+    dtn_bypass_progress(boot, now);
 }
 
 void dtn_boot_watch(struct dtn_boot *boot)
@@ -241,9 +241,9 @@ void dtn_boot_watch(struct dtn_boot *boot)
         return;
     boot->watch_ns = now + EVERY_NS;
     dtn_boot_hold(boot);
-    boot->doing.waited_ns = now;
+    boot->status.waited_ns = now;
     watch_all(boot, now);
-    dtn_doing_answer(boot, true);
+    dtn_status_answer(boot, true);
     dtn_boot_release(boot);
 }
 
@@ -253,27 +253,49 @@ void dtn_boot_tend(struct dtn_boot *boot)
         return;
     if (boot->watching) {
         watch_all(boot, dtn_now_ns());
-        dtn_doing_answer(boot, false);
+        dtn_status_answer(boot, false);
     }
     dtn_boot_release(boot);
 }
 
 /* ------------------------------------------------------------- agreeing --- */
 
+/* Losses that are heard of so soon one after the other count as one.  A death
+ * is seen and told at once; a silence is found by looks, once a heartbeat.
+ */
+static int64_t watch_together_ns(const struct dtn_boot *boot,
+                                 enum dtn_loss loss)
+{
+    const int64_t beats_ns = 2 * boot->cluster->transport.heartbeat_ns;
+
+    return loss > DTN_LOSS_DIED && beats_ns > TOGETHER_NS ? beats_ns
+                                                          : TOGETHER_NS;
+}
+
 /* The lowest of the ranks that were lost when this one was. */
 static int watch_lowest(const struct dtn_boot *boot, int rank)
 {
     const int64_t heard_ns = boot->peer_failures[rank].heard_ns;
+    const int64_t together_ns =
+        watch_together_ns(boot, boot->peer_failures[rank].loss);
 
     for (int r = 0; r < rank; r++) {
         const struct dtn_peer_failure *other = &boot->peer_failures[r];
 
         if (other->order > 0 && other->loss != DTN_LOSS_NONE
-            && other->heard_ns < heard_ns + TOGETHER_NS
-            && other->heard_ns > heard_ns - TOGETHER_NS)
+            && other->heard_ns < heard_ns + together_ns
+            && other->heard_ns > heard_ns - together_ns)
             return r;
     }
     return rank;
+}
+
+/* May another host have news of a loss at the same time?  Of two hosts, the one
+ * that is left has heard all that there is.
+ */
+static bool watch_news_may_come(const struct dtn_boot *boot, enum dtn_loss loss)
+{
+    return boot->nhosts > 2 || (boot->nhosts == 2 && loss < DTN_LOSS_HOST);
 }
 
 /* Ranks of one host agree in their page.  News from another host takes a while,
@@ -288,13 +310,16 @@ int dtn_boot_agree(struct dtn_boot *boot, int rank, enum dtn_loss *loss)
     if (!boot->watching)
         return rank;
     if (failure->order > 0 && failure->loss != DTN_LOSS_NONE) {
-        while (boot->nhosts > 1
-               && dtn_now_ns() < failure->heard_ns + TOGETHER_NS) {
+        while (watch_news_may_come(boot, failure->loss)
+               && dtn_now_ns()
+                  < failure->heard_ns
+                        + watch_together_ns(boot, failure->loss)) {
             nanosleep(&pause, NULL);
             dtn_boot_watch(boot);
         }
-        rank = watch_lowest(boot, rank);
-        *loss = boot->peer_failures[rank].loss;
+        failure = &boot->peer_failures[watch_lowest(boot, rank)];
+        *loss = failure->loss;
+        rank = failure->culprit;
     }
     return dtn_pulse_agree(&boot->pulse, dtn_now_ns(), rank, loss);
 }

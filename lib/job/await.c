@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "base/wait.h"
 #include "boot/boot.h"
+#include "cluster/cluster.h"
 #include "cluster/world.h"
 #include "job/ctx.h"
 #include "job/eager.h"
@@ -26,20 +27,31 @@
 #include <string.h>
 #include <time.h>
 
+static const char *await_host(const struct dtensor_ctx *ctx, int rank)
+{
+    return ctx->world.cluster->hosts[dtn_world_host(&ctx->world, rank)].name;
+}
+
 /* How a rank was lost, in words. */
 static const char *await_loss(const struct dtensor_ctx *ctx, enum dtn_loss loss,
                               char *buf, size_t size)
 {
     char time[32];
+    int ends[2];
 
     dtn_format_time(ctx->world.cluster->transport.dead_after_ns, time,
                    sizeof time);
     snprintf(buf, size, loss == DTN_LOSS_STOPPED
              ? "is stopped, for its process exists and has not run for %s"
              : loss == DTN_LOSS_HOST
-             ? "is out of reach: its host, silent for %s, has no power or no "
-               "network"
+             ? "is out of reach: its host, silent for %s, is dead or cut off"
+             : loss == DTN_LOSS_CUT
+             ? "is cut off: its host has heard no other for %s"
              : "died or left", time);
+    if (loss == DTN_LOSS_LINK && dtn_boot_lost_link(ctx->boot, ends))
+        snprintf(buf, size, "is out of reach: the link between %s and %s is "
+                 "lost, and both hosts run", await_host(ctx, ends[0]),
+                 await_host(ctx, ends[1]));
     return buf;
 }
 
@@ -52,7 +64,7 @@ static int await_gone(struct dtensor_ctx *ctx, int rank, const char *how)
     enum dtn_loss loss;
     const int culprit = dtn_boot_agree(ctx->boot, rank, &loss);
     const struct dtn_peer *peer = &ctx->peers[culprit];
-    char name[320], why[400] = "", lost[160];
+    char name[320], why[400] = "", lost[DTN_HOST_MAX * 2 + 96];
 
     if (peer->tp)
         peer->tp->ops->why(peer->tp, culprit, why, sizeof why);

@@ -119,20 +119,33 @@ static int poison_left(struct dtensor_ctx *ctx)
     return dtn_peer_failure_first(ctx, ctx->connecting, ctx->nconnecting);
 }
 
-int dtn_peer_failure_wait(struct dtensor_ctx *ctx, int peer, int *culprit,
-                          int *code)
+/* Wait for news of a rank, so long at most. */
+static bool poison_listen(struct dtensor_ctx *ctx,
+                          const struct dtn_peer_failure *failure,
+                          int64_t most_ns)
 {
     const struct timespec pause = { 0, 1000000 };
-    const struct dtn_peer_failure *failure = dtn_boot_peer_failure(ctx->boot,
-                                                                   peer);
-    int64_t end = dtn_now_ns() + DTN_FAILURE_NOTICE_NS;
-    int teller = peer;
+    const int64_t end = dtn_now_ns() + most_ns;
 
     dtn_boot_watch(ctx->boot);
     while (failure->order == 0 && dtn_now_ns() < end) {
         nanosleep(&pause, NULL);
         dtn_boot_watch(ctx->boot);
     }
+    return failure->order > 0;
+}
+
+int dtn_peer_failure_wait(struct dtensor_ctx *ctx, int peer, int *culprit,
+                          int *code)
+{
+    const struct dtn_peer_failure *failure = dtn_boot_peer_failure(ctx->boot,
+                                                                   peer);
+    int teller = peer;
+
+    if (!poison_listen(ctx, failure, DTN_FAILURE_NOTICE_NS)
+        && dtn_boot_first_failure(ctx->boot) < 0
+        && dtn_boot_unheard(ctx->boot, peer))
+        poison_listen(ctx, failure, dtn_boot_decides_ns(ctx->boot));
     if (failure->order == 0)
         teller = dtn_boot_first_failure(ctx->boot);
     if (teller < 0 && (teller = poison_left(ctx)) >= 0) {

@@ -2,8 +2,8 @@
  *
  * Rank 0 waits in call 812 for rank 3, whose program has made 811 calls and
  * now reads a file.  Nothing has failed, and op_timeout is minutes away.  After
- * stall_after, 5 s by default, rank 0 asks rank 3 over the tree what it does,
- * and logs one line with the calls of both.
+ * stall_after, 5 s by default, rank 0 queries the status of rank 3 over the
+ * tree and logs one line with the calls of both.
  *
  * The thread of the heartbeats answers for a program that computes.  It reads
  * the last record, which the program has written before it counted the call;
@@ -68,7 +68,7 @@ static void stall_tell(void *arg, bool waits, struct dtn_call_record *call)
 
 void dtn_stall_open(struct dtensor_ctx *ctx)
 {
-    dtn_boot_tell_by(ctx->boot, stall_tell, ctx);
+    dtn_boot_status_by(ctx->boot, stall_tell, ctx);
 }
 
 /* "barrier, no. 7 over 4 ranks" */
@@ -90,7 +90,7 @@ static char *stall_call(const struct dtensor_ctx *ctx,
 }
 
 static void stall_peer(const struct dtensor_ctx *ctx,
-                       const struct dtn_rank_doing *doing, char *buf,
+                       const struct dtn_rank_status *status, char *buf,
                        size_t size)
 {
     struct dtn_call_record mine = { .kind = DTN_RECORD_NOTHING };
@@ -98,51 +98,51 @@ static void stall_peer(const struct dtensor_ctx *ctx,
     bool same;
 
     stall_last(ctx, &mine);
-    same = doing->call.fingerprint == mine.fingerprint;
-    if (doing->waits && same)
+    same = status->call.fingerprint == mine.fingerprint;
+    if (status->waits && same)
         snprintf(buf, size, "waits in the same call");
-    else if (doing->waits)
+    else if (status->waits)
         snprintf(buf, size, "waits in %s",
-                 stall_call(ctx, &doing->call, call, sizeof call));
+                 stall_call(ctx, &status->call, call, sizeof call));
     else if (same)
         snprintf(buf, size, "waits for nobody; its last call is the same");
-    else if (doing->call.fingerprint == 0)
+    else if (status->call.fingerprint == 0)
         snprintf(buf, size, "is in no call and has made none");
     else
         snprintf(buf, size, "is in no call; its last is %s",
-                 stall_call(ctx, &doing->call, call, sizeof call));
+                 stall_call(ctx, &status->call, call, sizeof call));
 }
 
 char *dtn_stall_words(const struct dtensor_ctx *ctx, int peer, int64_t since_ns,
                       char *buf, size_t size)
 {
-    struct dtn_rank_doing doing;
+    struct dtn_rank_status status;
 
     *buf = '\0';
     if (!ctx->describer || size < 8
-        || !dtn_boot_doing(ctx->boot, peer, since_ns, &doing))
+        || !dtn_boot_status(ctx->boot, peer, since_ns, &status))
         return buf;
     memcpy(buf, " and ", 6);
-    stall_peer(ctx, &doing, buf + 5, size - 5);
+    stall_peer(ctx, &status, buf + 5, size - 5);
     return buf;
 }
 
 /* One line; of a peer that waits itself, and so is not the cause, only for
- * DTN_LOG=info.
+ * DTN_LOG=info.  dtensor-run asks for these lines, and for no others.
  */
 static void stall_log(struct dtensor_ctx *ctx, int peer, int64_t waited_ns,
-                      const struct dtn_rank_doing *doing)
+                      const struct dtn_rank_status *status)
 {
     struct dtn_call_record mine = { .kind = DTN_RECORD_NOTHING };
     char call[DTN_RECORD_TEXT + 48], name[320], time[32];
     char does[DTN_RECORD_TEXT + 100] = "does not say what it does";
 
     stall_last(ctx, &mine);
-    if (doing)
-        stall_peer(ctx, doing, does, sizeof does);
-    dtn_log(&ctx->log, doing && doing->waits
-            && doing->call.fingerprint == mine.fingerprint ? DTN_LOG_INFO
-                                                           : DTN_LOG_WARN,
+    if (status)
+        stall_peer(ctx, status, does, sizeof does);
+    dtn_log(&ctx->log, status && status->waits
+            && status->call.fingerprint == mine.fingerprint ? DTN_LOG_INFO
+                                                           : DTN_LOG_STALL,
             "stall: %s, has waited %s for %s, which %s",
             stall_call(ctx, &mine, call, sizeof call),
             dtn_format_time(waited_ns, time, sizeof time),
@@ -154,7 +154,7 @@ void dtn_stall_check(struct dtensor_ctx *ctx, int peer, int64_t since_ns)
     const uint64_t call = 2 * ctx->calls + (ctx->connecting_call != NULL) + 1;
     const int64_t now = dtn_now_ns();
     struct dtn_stall *stall = &ctx->stall;
-    struct dtn_rank_doing doing;
+    struct dtn_rank_status status;
     bool known;
 
     if (!ctx->describer || stall->logged == call
@@ -163,12 +163,12 @@ void dtn_stall_check(struct dtensor_ctx *ctx, int peer, int64_t since_ns)
     if (stall->peer != peer || stall->since_ns != since_ns) {
         *stall = (struct dtn_stall){ .peer = peer, .since_ns = since_ns,
                                      .asked_ns = now };
-        dtn_boot_ask(ctx->boot, peer);
+        dtn_boot_query(ctx->boot, peer);
     }
-    known = dtn_boot_doing(ctx->boot, peer, stall->asked_ns - ANSWER_NS,
-                           &doing);
+    known = dtn_boot_status(ctx->boot, peer, stall->asked_ns - ANSWER_NS,
+                           &status);
     if (!known && now - stall->asked_ns < ANSWER_NS)
         return;
     stall->logged = call;
-    stall_log(ctx, peer, now - since_ns, known ? &doing : NULL);
+    stall_log(ctx, peer, now - since_ns, known ? &status : NULL);
 }

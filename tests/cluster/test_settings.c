@@ -365,8 +365,8 @@ static void choose(void)
 /* A word that DTN_LOG does not have is told by one rank, and what is valid. */
 static void log_word(void)
 {
-    static const char words[] = "log: DTN_LOG is \"loud\"; expected off, warn, "
-                                "info or debug";
+    static const char words[] = "log: DTN_LOG is \"loud\"; expected off, "
+                                "stall, warn, info or debug";
     static char said[SAID];
     const char *first;
 

@@ -244,7 +244,7 @@ static void news_tell(void *arg, bool waits, struct dtn_call_record *call)
 static void news_check(struct dtn_boot *boot)
 {
     const struct dtn_peer_call_report *report;
-    struct dtn_rank_doing doing;
+    struct dtn_rank_status status;
     const int n = boot->cluster->world_size;
 
     for (uint32_t i = 0; (report = dtn_boot_call_report(boot, i)); i++)
@@ -256,7 +256,7 @@ static void news_check(struct dtn_boot *boot)
 
         must(failure->culprit >= 0 && failure->culprit < n
              && failure->loss < DTN_NLOSSES);
-        dtn_boot_doing(boot, r, 0, &doing);
+        dtn_boot_status(boot, r, 0, &status);
     }
 }
 
@@ -267,7 +267,7 @@ void fuzz_news(const uint8_t *data, size_t size)
     struct dtn_frame_stream to;
 
     boot->children[0].rank = 1;
-    dtn_boot_tell_by(boot, news_tell, NULL);
+    dtn_boot_status_by(boot, news_tell, NULL);
     dtn_boot_watch_start(boot);
     dtn_frame_init(&to, dup(fd), true);
     frames_send(boot, &to, data, size, news_turn);

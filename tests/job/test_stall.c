@@ -207,7 +207,7 @@ int main(void)
 
     if (play == MAP_FAILED)
         return 99;
-    setenv("DTN_LOG", "warn", 1);
+    setenv("DTN_LOG", "stall", 1);
     BEGIN(play)->awaited = LOST;
     test_late(play, "a rank sleeps", "shm", CALL, LOST);
     BEGIN(play)->awaited = LOST;

@@ -13,7 +13,7 @@ fi
 run=$top_builddir/dtensor-run
 dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
-unset DTN_CLUSTER DTN_HOST
+unset DTN_CLUSTER DTN_HOST DTN_LOG
 
 # matches CLAIM TEXT PATTERN: a bash regular expression, all of TEXT
 matches() {
@@ -169,6 +169,10 @@ is "Slurm's variables are not the ranks'" "$(
         "$run" -n 1 env | grep ^SLURM)" "SLURMX=kept"
 is "-C names the cluster file" \
     "$("$run" -n 1 -C a.ini sh -c 'echo $DTN_CLUSTER')" a.ini
+is "a rank that is late is logged, if nobody says what to log" \
+    "$("$run" -n 1 sh -c 'echo $DTN_LOG')" stall
+is "who says what to log gets that" \
+    "$(DTN_LOG=off "$run" -n 1 sh -c 'echo $DTN_LOG')" off
 is "rank 0 reads our input, the others nothing" \
     "$(printf 'a\nb\n' | "$run" -n 3 sh -c 'echo $DTN_RANK $(wc -l)' | sort)" \
     "0 2

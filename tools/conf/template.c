@@ -28,7 +28,7 @@ const char conf_template[] =
     ";port            = 17800     ; default: one of 17800-18799, by the job\n"
     ";connect_timeout = 60s\n"
     ";op_timeout      = 10min\n"
-    ";stall_after     = 5s        ; DTN_LOG=warn: who waits for whom\n"
+    ";stall_after     = 5s        ; DTN_LOG=stall: who waits for whom\n"
     ";heartbeat       = 100ms\n"
     ";dead_after      = 10s\n"
     ";register_limit  = 64G       ; of dtensor_register() in each rank\n"

@@ -303,7 +303,9 @@ static bool child_setenv_random(const char *name, size_t size)
 }
 
 /* The variables that whoami looks for, the same for all ranks; and the key by
- * which they know each other where the cluster file has several hosts.
+ * which they know each other where the cluster file has several hosts.  Who
+ * runs a job by hand sees which rank the others wait for, unless DTN_LOG says
+ * what else to log.
  */
 static bool job_environment(const struct run_options *options)
 {
@@ -315,6 +317,7 @@ static bool job_environment(const struct run_options *options)
     child_setenv("DTN_LOCAL_SIZE", options->nranks);
     if (options->cluster)
         setenv("DTN_CLUSTER", options->cluster, 1);
+    setenv("DTN_LOG", "stall", 0);
     return true;
 }
 

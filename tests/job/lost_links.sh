@@ -1,0 +1,83 @@
+#!/bin/bash
+# lost_links.sh - hosts and links between hosts are lost: all name the same
+#
+# Four hosts of one rank, over tcp, in network namespaces.  The tree is
+#
+#     node1 --- node2 --- node4        ranks 0 to 3
+#          \--- node3
+#
+# In each case something is lost in the middle of allreduces.  All survivors
+# must name the same rank, with the same reason: a dead host is not a lost link.
+# Cases run at the same time, each with a network of its own.  Needs root.
+#
+# Without this test, each side of a lost link would name the other, and a job
+# script would take a good host out.
+. "$top_srcdir/tests/tap.sh"
+. "$top_srcdir/tests/job/hosts.sh"
+dead_after_ms=3000 heartbeat_ms=100
+
+# name | what is lost | the rank that is named | ranks that must say so | words
+cases='link at the root|deaf 1 3; deaf 3 1|2|0 1 2 3|the link between node1 and node3 is lost, and both hosts run
+link below|deaf 2 4; deaf 4 2|3|0 1 2 3|the link between node2 and node4 is lost, and both hosts run
+link outside of the tree|deaf 3 4; deaf 4 3|3|0 1 2 3|the link between node3 and node4 is lost, and both hosts run
+one way of a link|deaf 1 3|2|0 1 2 3|the link between node1 and node3 is lost, and both hosts run
+host of rank 0|unplug 1|0|1 2 3|is dead or cut off
+cut-off host of rank 0|unplug 1|0|0|is cut off: its host has heard no other
+inner host|unplug 2|1|0 2 3|is dead or cut off
+leaf|unplug 4|3|0 1 2|is dead or cut off
+cut-off leaf|unplug 4|3|3|is cut off: its host has heard no other
+two hosts at once|unplug 3; unplug 4|2|0 1|is dead or cut off
+a host and its parent at once|unplug 2; unplug 4|1|0 2|is dead or cut off'
+
+# one_case LINE: prints what each rank said, as "RANK CODE CULPRIT TEXT"
+one_case() {
+    local what r
+    IFS='|' read -r _ what _ _ _ <<<"$1"
+    hosts_begin "$1"
+    host 1; host 2; host 3; host 4
+    printf '%s\n' '[cluster]' 'version = 1' '[nodes "all"]' \
+        'hosts = node[1-4]' 'ranks = 1' '[transport]' 'intra_node = shm' \
+        'inter_node = tcp' "dead_after = ${dead_after_ms}ms" \
+        "heartbeat = ${heartbeat_ms}ms" 'op_timeout = 50s' >job.ini
+    for r in 0 1 2 3; do
+        start_rank "$r" $((r + 1)) 0 1 4 links
+    done
+    all_run links 4 || echo "not all run"
+    eval "$what"
+    wait "${rank[@]}"
+    for r in 0 1 2 3; do
+        printf '%s|%s|%s|%s\n' "$r" "$(fact code "$r")" "$(fact rank "$r")" \
+            "$(fact text "$r")"
+        [ "$(fact code "$r")" ] || sed 's/^/# /' "rank.$r"
+    done
+    kill "${host[@]}"
+}
+
+if [ -n "${HOSTS_INSIDE-}" ]; then
+    one_case "$1"
+    exit
+fi
+[ "$(id -u)" = 0 ] ||
+    skip_all "network namespaces need root"
+"$top_srcdir/tests/in-ns" true 2>/dev/null ||
+    skip_all "no network namespaces here"
+said=$(mktemp -d) || exit 99
+trap 'rm -rf "$said"' EXIT
+while read -r line; do
+    case $line in cut-off*) continue ;; esac    # seen by the case before
+    (one_case "$line") >"$said/${line%%|*}" 2>&1 &
+done <<<"$cases"
+wait
+while IFS='|' read -r name what culprit ranks words; do
+    file=$said/${name#cut-off }
+    grep -q '^1\.\.0 # SKIP' "$file" && skip_all "$(sed 's/.*SKIP //' "$file")"
+    for r in $ranks; do
+        IFS='|' read -r _ code named text < <(grep "^$r|" "$file")
+        [ "$code" = EPEER ] && [ "$named" = "$culprit" ] &&
+            [[ $text == *"rank $culprit on node$((culprit + 1)) "*"$words"* ]]
+        good=$?
+        [ $good = 0 ] || sed 's/^/# /' "$file"
+        ok $good "$name: rank $r names rank $culprit: $words"
+    done
+done <<<"$cases"
+done_testing
