@@ -32,6 +32,7 @@ static const char usage[] =
     "  -n, --ranks=N        number of ranks, 1 to 1024 (default: usable CPUs)\n"
     "  -l, --label          put \"[RANK] \" before each line of output\n"
     "  -C, --cluster=FILE   the cluster file (sets DTN_CLUSTER)\n"
+    "      --json=FILE      which hosts are suspect, if the job fails\n"
     "      --grace=TIME     from SIGTERM to SIGKILL, such as 500ms (default: 2s)\n"
     "  -h, --help           print this, and exit\n"
     "  -V, --version        print version, build and licence, and exit\n"
@@ -117,6 +118,7 @@ static void options_read(int argc, char **argv, struct run_options *options)
         { "label", no_argument, NULL, 'l' },
         { "cluster", required_argument, NULL, 'C' },
         { "grace", required_argument, NULL, 'g' },
+        { "json", required_argument, NULL, 'j' },
         { "help", no_argument, NULL, 'h' },
         { "version", no_argument, NULL, 'V' },
         { 0 }
@@ -133,6 +135,9 @@ static void options_read(int argc, char **argv, struct run_options *options)
             break;
         case 'C':
             options->cluster = optarg;
+            break;
+        case 'j':
+            options->json = optarg;
             break;
         case 'g':
             options->grace_ms = parse_time_ms(optarg);
@@ -247,6 +252,9 @@ int main(int argc, char **argv)
     pid_t pid;
 
     options_read(argc, argv, &options);
+    if (!run_report_begin(&options))
+        usage_error("--json %s: cannot make it: %s", options.json,
+                    strerror(errno));
     guard_files(&before.files);
     guard_signals(&set, &before.mask);
     prctl(PR_SET_CHILD_SUBREAPER, 1);

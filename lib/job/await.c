@@ -66,6 +66,7 @@ static int await_gone(struct dtensor_ctx *ctx, int rank, const char *how)
     const struct dtn_peer *peer = &ctx->peers[culprit];
     char name[320], why[400] = "", lost[DTN_HOST_MAX * 2 + 96];
 
+    ctx->loss = loss;
     if (peer->tp)
         peer->tp->ops->why(peer->tp, culprit, why, sizeof why);
     if (culprit != rank || loss > DTN_LOSS_DIED)

@@ -19,6 +19,7 @@
 #include "device/memory.h"
 #include "job/await.h"
 #include "job/stall.h"
+#include "job/suspects.h"
 #include "job/wire.h"
 #include "transport/arena.h"
 #include "transport/arena_size.h"
@@ -244,6 +245,7 @@ int dtn_ctx_join(const char *path, struct dtensor_ctx **ctxp,
     }
     if (err)
         *err = why;
+    dtn_suspects_write(&ctx->world, NULL, DTN_LOSS_NONE, &why);
     dtn_ctx_close(ctx);
     return rc;
 }
@@ -279,6 +281,7 @@ int dtn_ctx_open(const char *path, struct dtensor_ctx **ctxp,
     rc = ctx_open_rest(ctx, &why);
     if (rc != 0) {
         dtn_boot_give_up(ctx->boot, &why);
+        dtn_suspects_write(&ctx->world, NULL, DTN_LOSS_NONE, &why);
         if (err)
             *err = why;
         dtn_ctx_close(ctx);

@@ -107,6 +107,7 @@ struct dtensor_ctx {
     int64_t failed_ns;            /* when, by dtn_now_ns()                    */
     unsigned char *mine;          /* a page: 1; 0 after fork(); or NULL       */
     struct dtn_mismatch mismatch; /* if the failure is one                    */
+    enum dtn_loss loss;           /* how its culprit was lost, if it was      */
     _Atomic uint64_t calls;       /* collective calls made, for messages      */
     struct dtn_stall {            /* of the wait that lasts long: stall.c     */
         int peer;                 /* for which                                */

@@ -14,6 +14,7 @@
 #include "job/await.h"
 #include "job/ctx.h"
 #include "job/poison.h"
+#include "job/suspects.h"
 #include "job/wire.h"
 #include "transport/transport.h"
 #include "dtensor.h"
@@ -362,7 +363,9 @@ static int mismatch_record(struct dtensor_ctx *ctx,
                   side[1], sizeof side[1]);
     snprintf(what, sizeof what, "%s, %s (all ranks must make the same calls in "
              "the same order)", side[0], side[1]);
-    return dtn_poison_record(ctx, DTENSOR_EMISMATCH, found.rank, what);
+    dtn_poison_record(ctx, DTENSOR_EMISMATCH, found.rank, what);
+    dtn_suspects_write(&ctx->world, ctx->boot, DTN_LOSS_NONE, &ctx->failure);
+    return DTENSOR_EMISMATCH;
 }
 
 int dtn_poison_mismatch(struct dtensor_ctx *ctx,

@@ -13,6 +13,7 @@
 #include "job/await.h"
 #include "job/ctx.h"
 #include "job/group.h"
+#include "job/suspects.h"
 #include "transport/transport.h"
 #include "dtensor.h"
 
@@ -58,6 +59,7 @@ int dtn_poison(struct dtensor_ctx *ctx, int code, int culprit,
     va_end(ap);
     dtn_poison_record(ctx, code, culprit, what);
     dtn_poison_tell(ctx, code, culprit);
+    dtn_suspects_write(&ctx->world, ctx->boot, ctx->loss, &ctx->failure);
     return code;
 }
 

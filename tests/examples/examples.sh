@@ -56,7 +56,18 @@ first=$(piped 1)
 awk '$3 != "loss" || (NR > 1 && !($4 < last)) { bad = 1 } { last = $4 }
      END { exit bad || NR < 3 }' <<<"$first"
 ok $? "pipeline: the loss falls on 1 rank"
+
 for n in 2 4 8; do
     is "pipeline: on $n ranks it is the same" "$(piped $n)" "$first"
 done
+# A rank is killed at the 100th signal that it sends, after about 25 steps.
+state=$dir/state.npy
+is "restart: a rank is killed on the way" "$(
+    "$run" -n 3 sh -c '[ $DTN_RANK != 1 ] || export DTN_FAULT=kill_signal=100
+        exec "$0" "$@"' "$top_builddir/tests/examples/restart" "$state" 40 \
+        2>/dev/null
+    echo $?)" 137
+out=$("$run" -n 2 "$top_builddir/tests/examples/restart" "$state" 40 2>&1)
+[[ $out == "rank 0: went on from step "[123]0$'\n'"rank 0: step 40" ]]
+ok $? "restart: two others go on from what it saved"
 done_testing

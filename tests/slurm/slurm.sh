@@ -215,6 +215,42 @@ up \"n0\", the address of host n0: WHY (see /etc/hosts, or give IP addresses as 
             s/boot: rank [0-9] on n[01] failed: /boot: /' <<<"$out"
 }
 
+# A rank on n1 is killed.  The script starts the job again, on other nodes, and
+# it goes on from what was saved.
+restarts() {
+    local job i
+    [ -n "$1" ] || { skip_test "a job that starts again" "needs root"; return; }
+    printf '127.0.0.%s %s\n' 1 localhost 2 n0 3 n1 4 n2 5 n3 >hosts
+    mount --bind hosts /etc/hosts || return
+    # shellcheck disable=SC2016 # in the ranks
+    printf '%s\n' '#!/bin/bash' \
+        '[ "$SLURMD_NODENAME${RESTART_EXCLUDE-}" != n1 ] ||' \
+        '    export DTN_FAULT=kill_signal=80' \
+        "exec $top_builddir/tests/examples/restart state.npy 60" >prog.sh
+    chmod +x prog.sh
+    sbatch --parsable -N2 -w n0,n1 --ntasks-per-node=2 -o 'restart-%j.out' \
+        "$top_srcdir/conf/restart.sbatch" ./prog.sh >first
+    for ((i = 0; i < 1200; i++)); do
+        [ -n "$(squeue -h 2>/dev/null)" ] || break
+        sleep .05
+    done
+    job=$(<first)
+    is "a job whose rank was killed says who is suspect" \
+        "$(grep '^restart:' "restart-$job.out")" \
+        "restart: exit 137; once more, without n1"
+    is "and how" "$(grep -o '"reason": "[a-z]*"' "report-$job.json")" \
+        '"reason": "died"'
+    grep -q '^rank 0: went on from step [1-9]0$' "slurm-$((job + 1)).out" &&
+        grep -q '^rank 0: step 60$' "slurm-$((job + 1)).out"
+    i=$?
+    ok "$i" "the next one goes on from what was saved, and ends"
+    [ "$i" = 0 ] || tail -n 20 ./*.out report-*.json | sed 's/^/# /'
+    is "without the suspect node" \
+        "$(scontrol show job $((job + 1)) | grep -o 'ExcNodeList=[^ ]*')" \
+        ExcNodeList=n1
+    umount /etc/hosts
+}
+
 many() {
     srun -N128 --ntasks-per-node=8 "$who" 2>&1 | sort -n >big.out
     is "1024 tasks on 128 nodes: everyone is somebody else" \
@@ -261,8 +297,8 @@ with_slurm() {
     fi
 }
 
-with_slurm 4 steps files starts leaders shells jobs readme several \
-    tutorial requeued
+with_slurm 4 steps files starts leaders shells jobs readme restarts \
+    several tutorial requeued
 [ -z "$big" ] || with_slurm 128 many
 is "no process of all this is left" "$(pgrep -f "$base/[0-9]")" ""
 done_testing

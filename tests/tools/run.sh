@@ -104,6 +104,48 @@ ok $((SECONDS > 5)) "and is killed when the grace is over"
     kill -STOP $$' 2>/dev/null
 is "a stopped rank is woken to end" $? 7
 
+# ------------------------------------------------------------ the report ---
+# suspects FILE: "REASON HOST RANKS", as a script reads it without a parser
+suspects() {
+    sed -n 's/.*"reason": "\([^"]*\)".*/\1/p' "$1" | tr '\n' ' '
+    sed -n 's/.*"host": "\([^"]*\)", "ranks": \[\([^]]*\)\].*/\1 \2/p' "$1"
+}
+# well_formed FILE: is it JSON, as far as we can tell?
+well_formed() { ! command -v python3 >/dev/null || python3 -m json.tool "$1" >/dev/null; }
+
+report=$dir/report.json
+echo old >"$report"
+"$run" -n 2 --json="$report" true
+ok $? "a job that ends well"
+[ ! -e "$report" ]
+ok $? "leaves no report, not even an old one"
+DTN_HOST=here "$run" -n 3 --json="$report" \
+    sh -c '[ $DTN_RANK != 1 ] || kill -9 $$; sleep 60' 2>/dev/null
+is "a rank is killed before it joins: its host is suspect" \
+    "$(suspects "$report")" "died here 1"
+well_formed "$report"
+ok $? "in JSON"
+"$run" -n 2 --json="$report" sh -c 'exit 3' 2>/dev/null
+is "a program that fails by itself leaves no host suspect" \
+    "$(suspects "$report")" "failed "
+(cd "$dir" && "$run" -n 4 --json=report.json sh -c '
+    [ $DTN_RANK != 2 ] || export DTN_FAULT=kill_signal=40
+    cd / && exec "$0" "$1" 64' "$top_builddir/tests/rdma/survivor" \
+    "$dir/running" >/dev/null 2>&1)
+is "a rank is killed in a call: the others say so, wherever they are" \
+    "$(suspects "$report")" "died $(hostname) 2"
+grep -q '"error": "EPEER".* "rank": 2,' "$report"
+ok $? "with the error and the rank that all name"
+grep -q '"text": "rank [0-9] on [^ ]*: allreduce .*rank 2 on [^ ]* died' \
+    "$report"
+ok $? "and its text"
+well_formed "$report"
+ok $? "that is JSON, too"
+err=$("$run" -n 1 --json="$dir/no/report" true 2>&1)
+is "a report that cannot be made: exit 2" $? 2
+is "before anything starts" "$(head -1 <<<"$err")" "dtensor-run: --json \
+$dir/no/report: cannot make it: No such file or directory"
+
 # ------------------------------------------------------------ the program ---
 err=$("$run" -n 8 "$dir/nosuch" 2>&1)
 is "a program that is not there: exit 127" $? 127

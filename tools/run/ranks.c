@@ -473,6 +473,7 @@ int run_job(const struct run_options *options, const struct run_before *before)
             ;
         if (run.streams)
             run_output_finish(&run);
+        run_report_end(&run);
     }
     run_fini(&run);
     return run.code;

@@ -3,6 +3,7 @@
  * ../dtensor-run.c  the command line, and the guard over the supervisor
  * ranks.c           the supervisor: starts the ranks and sees them end
  * output.c          their output, merged line by line (-l)
+ * report.c          which hosts a failed job blames (--json)
  */
 #ifndef DTN_RUN_H
 #define DTN_RUN_H
@@ -24,6 +25,7 @@ struct run_options {
     int nranks;                   /* ranks to start                           */
     bool label;                   /* -l: "[rank] " before each line           */
     const char *cluster;          /* NULL: DTN_CLUSTER stays as it is         */
+    const char *json;             /* NULL: no report                          */
     int64_t grace_ms;             /* from SIGTERM to SIGKILL                  */
     char **argv;                  /* PROG ARGS..., NULL                       */
 };
@@ -88,6 +90,16 @@ void run_kill_children(int sig);
  * deadline.  polls[0] is the signalfd.
  */
 void run_wait(struct run *run, struct pollfd polls[], int n);
+
+/* ------------------------------------------------------------ report.c --- */
+
+/* Tell the ranks where the report goes, and remove an old one.  False: no such
+ * file can be made, see errno.
+ */
+bool run_report_begin(const struct run_options *options);
+
+/* All ranks have ended: write the report if the job failed and no rank has. */
+void run_report_end(const struct run *run);
 
 /* ------------------------------------------------------------ output.c --- */
 
