@@ -27,6 +27,7 @@ static const struct variable {
     { "DTN_LOG", "off" },
     { "DTN_BLAS", "that of the build, or own loops where they are faster" },
     { "DTN_CUBLAS", "libcublas.so.13, else libcublas.so.12" },
+    { "DTN_REPORT", "no file says which hosts are suspect" },
     { "DTN_FAULT", "no faults are injected" },
     { "DTN_LAUNCH_NS", "set by dtensor-bench for the ranks that it starts" },
     { "SLURM_JOB_ID", "not in a Slurm job" },
