@@ -38,20 +38,6 @@ struct tally {
     int calls;
 };
 
-static double time_played(struct coll_case *c, const struct dtn_model *model)
-{
-    struct dtensor_error err;
-    double ns = -1;
-
-    if (case_emit(c, &err) == 0)
-        ns = play_all(c->scheds, c->call.n, (double)dtn_call_bytes(&c->call),
-                      model);
-    else
-        note("%s", err.text);
-    case_fini(c);
-    return ns;
-}
-
 static void try_call(struct coll_case *c, const struct dtn_model *model,
                      struct tally *tally)
 {
@@ -63,7 +49,7 @@ static void try_call(struct coll_case *c, const struct dtn_model *model,
         if (!dtn_emitter_runs(c->emitter, &c->call, model)
             || c->emitter->needs == DTN_REACH_HOST)
             continue;
-        ns = time_played(c, model);
+        ns = play_case(c, dtn_call_bytes(&c->call), model);
         dtn_model_load(model, &c->call, c->emitter, load);
         off = fabs(log(dtn_model_ns(model, load) / ns));
         tally->off[tally->n++] = off;

@@ -173,23 +173,17 @@ static double most_told(const struct coll_case *c,
     return most;
 }
 
-static void play_case(struct coll_case *c, const struct dtn_model *model,
+static void try_case(struct coll_case *c, const struct dtn_model *model,
                       int shape, size_t mean, struct tally *tally)
 {
     const struct dtn_call first = case_call(c, 0);
-    struct dtensor_error err;
-    double told, played = INFINITY, off;
+    double told, played, off;
 
     if (!dtn_emitter_runs(c->emitter, &first, model)
         || c->emitter->needs == DTN_REACH_HOST)
         return;
     told = most_told(c, model);
-    if (case_emit(c, &err) == 0)
-        played = play_all(c->scheds, c->call.n,
-                          (double)dtn_call_own_bytes(&first), model);
-    else
-        note("%s", err.text);
-    case_fini(c);
+    played = play_case(c, dtn_call_own_bytes(&first), model);
     off = fabs(log(told / played));
     tally->off[tally->n++] = off;
     if (off > log(4))
@@ -215,7 +209,7 @@ static void play_shapes(const struct dtn_model *model, int n, size_t mean,
                 continue;
             for (int i = 0; i < n; i++)
                 shape_fill(shape, mean, n, counts + i * n, &seed);
-            play_case(&c, model, shape, mean, tally);
+            try_case(&c, model, shape, mean, tally);
         }
 }
 

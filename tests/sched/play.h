@@ -1,18 +1,17 @@
 /* play.h - simulate the time of a call's schedules */
-#ifndef PLAY_H
-#define PLAY_H
+#ifndef TESTS_SCHED_PLAY_H
+#define TESTS_SCHED_PLAY_H
 
-#include "sched/sched.h"
+#include <stddef.h>
 
+struct coll_case;
 struct dtn_model;
 
-enum { PLAY_RANKS_MAX = 17 };
-
-/* Run all n ranks to their ends: the time of the last one in ns, INFINITY if
- * some wait for ever.  `whole` is the size of the call in bytes, for the
+/* Play all ranks of the call to their ends: the time of the last one in ns,
+ * INFINITY if that fails.  `whole` is the size of the call in bytes, for the
  * caches.
  */
-double play_all(const struct dtn_sched scheds[], int n, double whole,
-                const struct dtn_model *model);
+double play_case(struct coll_case *c, size_t whole,
+                 const struct dtn_model *model);
 
 #endif

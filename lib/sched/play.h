@@ -1,0 +1,89 @@
+/* play.h - simulate the time that schedules take, for 2 ranks or 131,072 */
+#ifndef DTN_SCHED_PLAY_H
+#define DTN_SCHED_PLAY_H
+
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct dtn_model;
+struct dtn_sched;
+struct dtn_topology;
+
+/* What one message costs between two ranks, as LogGP has it: bytes b take
+ * post_ns + latency_ns + b * byte_ns + notice_ns from the call of the sender to
+ * the return of the receiver.
+ */
+struct dtn_play_wire {
+    double latency_ns;            /* L: from the port to the receiver         */
+    double post_ns;               /* o of the sender, for each put and signal */
+    double notice_ns;             /* o of the receiver, for each signal taken */
+    double gap_ns;                /* g: least time between two messages of a  */
+                                  /* port                                     */
+    double byte_ns;               /* G: of a port, or of the CPU in a host    */
+};
+
+/* The machine.  Inside a host the CPU of the sender or loader moves the bytes;
+ * between hosts the port of the host does, and ranks that share it take turns.
+ */
+struct dtn_play_machine {
+    int ranks;                    /* of the world                             */
+    const int *host;              /* [ranks]; NULL: rank / per_host           */
+    int per_host;                 /* ranks on each host, if host is NULL      */
+    int rails;                    /* ports of a host, taken by its ranks in   */
+                                  /* turn                                     */
+    struct dtn_play_wire near;    /* inside a host                            */
+    struct dtn_play_wire far;     /* between hosts, through one switch        */
+    double folded_ns;             /* of a byte of a term that is reduced      */
+    double copied_ns;             /* of a byte that is copied                 */
+    const struct dtn_topology *topology;  /* links between the hosts          */
+};
+
+/* The schedule of one rank into *sched, initialised there. */
+typedef int dtn_play_emit_f(void *arg, int position, struct dtn_sched *sched,
+                            struct dtensor_error *err);
+
+/* Schedules that run together: those of one call. */
+struct dtn_play_job {
+    int n;                        /* ranks of the group                       */
+    const int *ranks;             /* [n] their numbers in the world; NULL:    */
+                                  /* position is rank                         */
+    double start_ns;              /* when it is called                        */
+    double stretch;               /* cost of bytes in a host, folded and      */
+                                  /* copied; 0: 1                             */
+    int period;                   /* ranks p and p + period do the same, with */
+                                  /* their peers shifted likewise: only       */
+                                  /* `period` ranks are played.  0: all       */
+    dtn_play_emit_f *emit;        /* makes the schedules                      */
+    void *arg;                    /* its argument                             */
+};
+
+struct dtn_play_result {
+    double ns;                    /* until the last rank is done              */
+    uint64_t steps;               /* of the ranks that were played            */
+    uint64_t messages;            /* puts and signals among them              */
+};
+
+/* Play the jobs together, until all ranks are done.
+ * Errors: EINVAL  a rank waits for ever, with rank, peer and step; a period
+ *         that does not divide the ranks;  ENOMEM;  those of emit
+ */
+int dtn_play(const struct dtn_play_machine *machine,
+             const struct dtn_play_job jobs[], int njobs,
+             struct dtn_play_result *result, struct dtensor_error *err);
+
+/* Do ranks p and p + period do the same, as far as samples tell?  Then *repeats
+ * is true, and the period may be that of the job.   Errors: those of emit
+ */
+int dtn_play_repeats(const struct dtn_play_job *job, int period, bool *repeats,
+                     struct dtensor_error *err);
+
+/* The machine that the predictions of a model are about; host and topology are
+ * not set.
+ */
+void dtn_play_machine_of(const struct dtn_model *model,
+                         struct dtn_play_machine *machine);
+
+#endif

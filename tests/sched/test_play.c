@@ -1,0 +1,332 @@
+/* test_play.c - the simulator keeps LogGP: times that can be worked out by hand
+ *
+ * Binomial tree, recursive doubling and ring have closed forms in L, o, g and
+ * G, with the steps of our schedules; ranks that share a port, and senders that
+ * share a receiver, take turns.  The simulated times must equal them.  Where a
+ * schedule repeats, playing one host must give the time of playing all.
+ *
+ * Without this test, a simulator that is a little wrong would say which
+ * algorithm wins at 100,000 ranks.
+ */
+#include "base/compiler.h"
+#include "base/wait.h"
+#include "sched/call.h"
+#include "sched/emitters.h"
+#include "sched/play.h"
+#include "sched/sched.h"
+#include "dtensor.h"
+#include "tests/support/tap.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* L, o, o of the receiver, g, G; then g or G of more than o. */
+static const struct dtn_play_wire wires[] = {
+    { 1000, 100, 60, 0, 0.01 }, { 1300, 70, 10, 150, 0.02 },
+    { 500, 5, 0, 20, 2 },
+};
+
+static struct dtn_play_machine machine_of(const struct dtn_play_wire *far,
+                                          int ranks, int per_host)
+{
+    return (struct dtn_play_machine){ .ranks = ranks, .per_host = per_host,
+        .rails = 1, .far = *far, .near = { 140, 50, 0, 0, 0.08 },
+        .folded_ns = 0.015, .copied_ns = 0.03 };
+}
+
+/* A call by an emitter. */
+struct asked {
+    const struct dtn_emitter *emitter;
+    struct dtn_call call;
+};
+
+static int asked_emit(void *arg, int position, struct dtn_sched *sched,
+                      struct dtensor_error *err)
+{
+    const struct asked *asked = arg;
+    struct dtn_call call = asked->call;
+
+    call.me = position;
+    return asked->emitter->emit(&call, sched, err);
+}
+
+static struct asked asked_of(enum dtn_coll coll, const char *name, int n,
+                             size_t bytes)
+{
+    struct asked asked = { dtn_emitters, { .coll = coll, .n = n,
+                           .dtype = DTENSOR_U8, .count = bytes } };
+
+    while (asked.emitter->coll != coll
+           || strcmp(asked.emitter->name, name) != 0)
+        asked.emitter++;
+    return asked;
+}
+
+/* The time of a call over hosts of one rank; -1: an error. */
+static double played(enum dtn_coll coll, const char *name, int n, size_t bytes,
+                     const struct dtn_play_machine *machine)
+{
+    struct asked asked = asked_of(coll, name, n, bytes);
+    const struct dtn_play_job job = { .n = n, .emit = asked_emit,
+                                      .arg = &asked };
+    struct dtn_play_result result = { .ns = -1 };
+    struct dtensor_error err;
+
+    if (dtn_play(machine, &job, 1, &result, &err) != 0)
+        note("%s", err.text);
+    return result.ns;
+}
+
+static bool near_to(double a, double b)
+{
+    return fabs(a - b) <= 1e-9 * fmax(fabs(a), fabs(b));
+}
+
+/* --------------------------------------------------------- closed forms --- */
+
+/* One message with its data: what LogGP says. */
+static double one_way(const struct dtn_play_wire *w, size_t bytes)
+{
+    return w->post_ns + w->latency_ns + w->byte_ns * (double)bytes
+         + w->notice_ns;
+}
+
+/* Down a tree of k levels, each level one message: the largest subtree comes
+ * first, so its messages are the last to arrive.
+ */
+static void test_binomial(const struct dtn_play_wire *w, size_t bytes)
+{
+    bool good = true;
+
+    for (int k = 1; k <= 12; k++) {
+        struct dtn_play_machine machine = machine_of(w, 1 << k, 1);
+        double ns = played(DTN_COLL_BROADCAST, "tree", 1 << k, bytes, &machine);
+        double form = k * (one_way(w, bytes)
+                           + machine.copied_ns * (double)bytes);
+
+        good = good && near_to(ns, form);
+        if (!near_to(ns, form))
+            note("2^%d ranks: %.3f ns, by hand %.3f", k, ns, form);
+    }
+    ok(good, "broadcast of %zu bytes by a binomial tree over 2 to 4096 ranks: "
+       "log2 n (o + L + bG + o)", bytes);
+}
+
+/* In each round a message, its copy, and a sum of two terms; the term is copied
+ * before.
+ */
+static void test_doubling(const struct dtn_play_wire *w, size_t bytes)
+{
+    bool good = true;
+
+    for (int k = 1; k <= 12; k++) {
+        struct dtn_play_machine machine = machine_of(w, 1 << k, 1);
+        double b = (double)bytes;
+        double ns = played(DTN_COLL_ALLREDUCE, "doubling", 1 << k, bytes,
+                           &machine);
+        double form = machine.copied_ns * b
+                    + k * (one_way(w, bytes) + machine.copied_ns * b
+                           + machine.folded_ns * 2 * b);
+
+        good = good && near_to(ns, form);
+        if (!near_to(ns, form))
+            note("2^%d ranks: %.3f ns, by hand %.3f", k, ns, form);
+    }
+    ok(good, "allreduce of %zu bytes by recursive doubling over 2 to 4096 "
+       "ranks", bytes);
+}
+
+/* READY from the right; then n - 1 times a put and its signal, which leaves
+ * when the put has.
+ */
+static void test_ring(const struct dtn_play_wire *w, size_t block)
+{
+    bool good = true;
+
+    for (int n = 2; n <= 40; n++) {
+        struct dtn_play_machine machine = machine_of(w, n, 1);
+        double port = fmax(w->gap_ns, w->byte_ns * (double)block);
+        double step = fmax(2 * w->post_ns, w->post_ns + port)
+                    + w->latency_ns + w->notice_ns;
+        double first = fmax(w->latency_ns,
+                            machine.copied_ns * (double)block);
+        double ns = played(DTN_COLL_ALLGATHER, "ring", n, block, &machine);
+        double form = w->post_ns + first + w->notice_ns + (n - 1) * step;
+
+        good = good && near_to(ns, form);
+        if (!near_to(ns, form))
+            note("%d ranks: %.3f ns, by hand %.3f", n, ns, form);
+    }
+    ok(good, "all-gather of blocks of %zu bytes by the ring over 2 to 40 ranks",
+       block);
+}
+
+/* -------------------------------------------------------------- sharing --- */
+
+/* Rank p < n / 2 sends one message of `bytes` to p + n / 2, or to rank 0. */
+struct pairs {
+    int n;
+    size_t bytes;
+    bool incast;
+};
+
+static int pairs_emit(void *arg, int position, struct dtn_sched *sched,
+                      struct dtensor_error *err)
+{
+    const struct pairs *pairs = arg;
+    const int half = pairs->n / 2, n = pairs->n;
+    const struct dtn_span here = { position, DTN_IN, 0 };
+
+    dtn_sched_init(sched, "pairs", n, position, DTENSOR_U8, DTENSOR_SUM);
+    if (pairs->incast && position > 0)
+        dtn_sched_send_eager(sched, 0, here, pairs->bytes);
+    else if (pairs->incast)
+        for (int from = 1; from < n; from++)
+            dtn_sched_recv_eager(sched, from, here, pairs->bytes);
+    else if (position < half)
+        dtn_sched_send_eager(sched, position + half, here, pairs->bytes);
+    else
+        dtn_sched_recv_eager(sched, position - half, here, pairs->bytes);
+    return dtn_sched_finish(sched, err);
+}
+
+static double pairs_played(struct pairs pairs,
+                           const struct dtn_play_machine *machine)
+{
+    const struct dtn_play_job job = { .n = pairs.n, .emit = pairs_emit,
+                                      .arg = &pairs };
+    struct dtn_play_result result = { .ns = -1 };
+    struct dtensor_error err;
+
+    if (dtn_play(machine, &job, 1, &result, &err) != 0)
+        note("%s", err.text);
+    return result.ns;
+}
+
+static void test_sharing(void)
+{
+    const struct dtn_play_wire *w = &wires[0];
+    struct dtn_play_machine machine = machine_of(w, 16, 8);
+    const struct pairs pairs = { 16, 100000, false };
+    const double b = 100000;
+    double one, two;
+
+    machine.copied_ns = 0;
+    one = pairs_played(pairs, &machine);
+    machine.rails = 2;
+    two = pairs_played(pairs, &machine);
+    ok(near_to(one, one_way(w, 8 * 100000))
+       && near_to(two, one_way(w, 4 * 100000)),
+       "8 ranks of a host share its port: %.0f ns; with two ports %.0f", one,
+       two);
+    machine = machine_of(w, 16, 1);
+    machine.copied_ns = 0;
+    one = pairs_played(pairs, &machine);
+    two = pairs_played((struct pairs){ 16, 100000, true }, &machine);
+    ok(near_to(one, one_way(w, 100000))
+       && near_to(two, one + 14 * b * w->byte_ns),
+       "incast: 15 senders take turns at the receiver's port: %.0f ns, one "
+       "%.0f", two, one);
+}
+
+/* -------------------------------------------------------------- periods --- */
+
+/* All emitters that put: the same time by one host as by all. */
+static void test_periods(int per_host)
+{
+    int repeats = 0, wrong = 0, all = 0;
+
+    for (const struct dtn_emitter *e = dtn_emitters; e->emit; e++) {
+        const int n = 32;
+        struct asked asked = { e, { .coll = e->coll, .n = n,
+            .dtype = DTENSOR_U8, .count = e->max_bytes < 5000 ? 64 : 5000 } };
+        struct dtn_play_job job = { .n = n, .emit = asked_emit,
+                                    .arg = &asked };
+        struct dtn_play_machine machine = machine_of(&wires[1], n, per_host);
+        struct dtn_play_result whole, folded;
+        struct dtensor_error err = { .text = "" };
+        bool same = false;
+
+        if (e->needs != DTN_REACH_PUT || e->coll == DTN_COLL_PAIRS
+            || e->coll == DTN_COLL_EXCHANGE)
+            continue;
+        all++;
+        if (dtn_play_repeats(&job, per_host, &same, &err) != 0
+            || dtn_play(&machine, &job, 1, &whole, &err) != 0)
+            wrong++;
+        if (!same)
+            continue;
+        repeats++;
+        job.period = per_host;
+        if (dtn_play(&machine, &job, 1, &folded, &err) != 0
+            || !near_to(whole.ns, folded.ns)
+            || folded.steps * (uint64_t)(n / per_host) != whole.steps) {
+            note("%s %s: %.3f ns by one host, %.3f by all %s",
+                 dtn_coll_name(e->coll), e->name, folded.ns, whole.ns,
+                 err.text);
+            wrong++;
+        }
+    }
+    ok(repeats >= 8 && wrong == 0, "of %d emitters over hosts of %d ranks %d "
+       "repeat: one host takes as long as all", all, per_host, repeats);
+}
+
+/* --------------------------------------------------------------- errors --- */
+
+static int stuck_emit(void *arg, int position, struct dtn_sched *sched,
+                      struct dtensor_error *err)
+{
+    (void)arg;
+    dtn_sched_init(sched, "stuck", 2, position, DTENSOR_U8, DTENSOR_SUM);
+    if (position == 1)
+        dtn_sched_signal(sched, 0, DTN_TAG_READY);
+    dtn_sched_wait(sched, 1 - position, DTN_TAG_DATA);
+    return dtn_sched_finish(sched, err);
+}
+
+static void test_errors(void)
+{
+    const struct dtn_play_machine machine = machine_of(&wires[0], 2, 1);
+    struct dtn_play_job job = { .n = 2, .emit = stuck_emit };
+    struct dtn_play_result result = { .ns = 7 };
+    struct dtensor_error err = { .text = "" };
+
+    ok(dtn_play(&machine, &job, 1, &result, &err) == DTENSOR_EINVAL
+       && err.rank == 1 && strstr(err.text, "step 1") && result.ns == 7,
+       "a rank that waits for ever is named: %s", err.text);
+    job.period = 3;
+    ok(dtn_play(&machine, &job, 1, &result, &err) == DTENSOR_EINVAL,
+       "a period must divide: %s", err.text);
+}
+
+/* ---------------------------------------------------------------- speed --- */
+
+/* Of what LogGOPSim, built on such a machine, needs 3.2 s for. */
+static void test_speed(void)
+{
+    const int n = 65536;
+    const struct dtn_play_machine machine = machine_of(&wires[0], n, 1);
+    const int64_t begin = dtn_now_ns();
+    double ns = played(DTN_COLL_BROADCAST, "tree", n, 8192, &machine);
+    double s = (double)(dtn_now_ns() - begin) / 1e9;
+
+    ok(ns > 0 && s < 3.2, "65,536 ranks, a binomial tree of 8 KiB: simulated "
+       "in %.2f s", s);
+}
+
+int main(void)
+{
+    for (size_t w = 0; w < DTN_COUNT(wires); w++) {
+        test_binomial(&wires[w], w < 2 ? 8 : 2000);
+        test_doubling(&wires[w], 8);
+        test_ring(&wires[w], 1000);
+    }
+    test_sharing();
+    test_periods(1);
+    test_periods(4);
+    test_errors();
+    test_speed();
+    return done();
+}
