@@ -20,6 +20,7 @@
 #include "dtensor.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -185,6 +186,38 @@ static int device_unknown(const struct dtn_devices *devices, const char *name,
                     device_names(devices, names, sizeof names));
 }
 
+/* Does this errno say that the process lacks something, not the device? */
+static bool errno_of_process(int sys_errno)
+{
+    return sys_errno == ENOMEM || sys_errno == EMFILE || sys_errno == ENFILE;
+}
+
+static int device_unopened(const struct dtn_device_name *device,
+                           struct dtensor_error *err)
+{
+    return dtn_fail_sys(err, device->error, "verbs: cannot open %s: %m (%s)",
+                        device->name, errno_of_process(device->error)
+                        ? "see ulimit -n, ulimit -v and free -h"
+                        : "may this user read and write /dev/infiniband/"
+                          "uverbs*? a container needs them passed in");
+}
+
+/* The first device, of those up to that of `port`, which the process was too
+ * poor to look at.  Who takes the next one instead may be on another network
+ * than its peers.
+ */
+static const struct dtn_device_name *
+device_unseen(const struct dtn_devices *devices, const struct dtn_port *port)
+{
+    for (int i = 0; i < devices->ndevices; i++) {
+        if (errno_of_process(devices->device[i].error))
+            return &devices->device[i];
+        if (port && strcmp(devices->device[i].name, port->device) == 0)
+            break;
+    }
+    return NULL;
+}
+
 /* Word why no port of the device, which is there, can be used. */
 static int device_unfit(const struct dtn_devices *devices, const char *name,
                         int number, struct dtensor_error *err)
@@ -196,10 +229,7 @@ static int device_unfit(const struct dtn_devices *devices, const char *name,
     for (int i = 0; i < devices->ndevices; i++)
         if (strcmp(devices->device[i].name, name) == 0
             && devices->device[i].error)
-            return dtn_fail_sys(err, devices->device[i].error, "verbs: cannot "
-                                "open %s: %m (may this user read and write "
-                                "/dev/infiniband/uverbs*? a container needs "
-                                "them passed in)", name);
+            return device_unopened(&devices->device[i], err);
     for (int i = devices->nports - 1; i >= 0; i--) {
         if (strcmp(devices->port[i].device, name) != 0)
             continue;
@@ -258,6 +288,7 @@ static int port_choose(const struct dtn_devices *devices, const char *want,
 {
     char name[DTN_DEVICE_NAME] = "";
     int number = want ? want_split(want, name) : 0;
+    const struct dtn_device_name *unseen;
     bool known = false;
 
     for (int i = 0; i < devices->nports && !choice->port; i++) {
@@ -271,6 +302,9 @@ static int port_choose(const struct dtn_devices *devices, const char *want,
     }
     snprintf(choice->why_port, sizeof choice->why_port, "%s",
              want ? "by the cluster file" : "the first active one");
+    unseen = want ? NULL : device_unseen(devices, choice->port);
+    if (unseen)
+        return device_unopened(unseen, err);
     if (choice->port)
         return 0;
     if (!want || devices->ndevices == 0)

@@ -468,5 +468,6 @@ int life_step(struct life *life, const struct step *step,
 bool says_memory(const struct dtensor_error *err)
 {
     return strstr(err->text, "out of memory") ||
+           strstr(err->text, "Cannot allocate memory") ||
            strstr(err->text, "no room to stage");
 }

@@ -5,7 +5,7 @@
 # joined by a wire.  Their results become results of this test; a guest that does
 # not reach the end of its plan has failed.  DTN_RDMA_IMAGE is the directory of
 # the guest's kernel (rdma-image).  DTN_RDMA_ONLY is part of the names of the
-# runs to make.
+# runs to make.  DTN_RDMA_PATIENCE multiplies the seconds that a guest may take.
 #
 # Without this test, nothing would run over verbs on a machine without an RDMA
 # device.
@@ -22,6 +22,7 @@ guest 240 collectives.sh
 guest 180 tensors.sh
 guest 120 zerocopy.sh
 guest 400 calls.sh
+guest 400 poor.sh
 guest 400 rails.sh
 guest 200 speed.sh
 guest 200 footprint.sh
@@ -115,6 +116,7 @@ while read -r guests seconds script arguments; do
         fi
     fi
     out=$top_builddir/rdma-out/$name
+    seconds=$((seconds * ${DTN_RDMA_PATIENCE:-1}))
     for try in 1 2 3; do
         # shellcheck disable=SC2086
         "$here/$guests.sh" "$kernel" "$out" "$seconds" "$here/$script" \

@@ -201,6 +201,39 @@ static void test_refused_rest(void)
        "a device that may not be opened says why");
 }
 
+/* Ports are those of mlx5_1 alone, for mlx5_0 could not be looked at. */
+static void machine_half_seen(int sys_errno)
+{
+    machine_one();
+    machine_add("mlx5_1");
+    ports[0] = ports[1];
+    machine.nports = 1;
+    names[0].error = sys_errno;
+}
+
+static void test_unseen(void)
+{
+    machine_half_seen(EACCES);
+    ok(choose(NULL, -1, -1) == 0 && strcmp(choice.port->device, "mlx5_1") == 0,
+       "a device that this user may not open is passed over");
+    machine_half_seen(ENOMEM);
+    ok(choose(NULL, -1, -1) == DTENSOR_ENOMEM
+       && strcmp(err.text, "verbs: cannot open mlx5_0: Cannot allocate memory "
+                 "(see ulimit -n, ulimit -v and free -h)") == 0,
+       "but not one for which this process has no memory: its peers take it");
+    ok(choose("mlx5_1", -1, -1) == 0, "the file may name another");
+    ok(choose("mlx5_0", -1, -1) == DTENSOR_ENOMEM, "and not this one");
+    machine_half_seen(EMFILE);
+    ok(choose(NULL, -1, -1) == DTENSOR_ESYS
+       && strstr(err.text, "mlx5_0: Too many open files"),
+       "nor one for which it has no descriptor");
+    machine_one();
+    machine_add("mlx5_1");
+    machine.nports = 1;
+    names[1].error = ENOMEM;
+    ok(choose(NULL, -1, -1) == 0, "a later device does not matter");
+}
+
 static void test_partitions(void)
 {
     static const struct {
@@ -245,6 +278,7 @@ int main(void)
     test_worth();
     test_refused_device();
     test_refused_rest();
+    test_unseen();
     test_partitions();
     return done();
 }
