@@ -213,8 +213,8 @@ int dtn_peer_failure_report(struct dtensor_ctx *ctx, int peer)
     return await_blame(ctx, peer, DTENSOR_EPEER, peer, DTENSOR_EPEER);
 }
 
-static int await_turn(struct dtensor_ctx *ctx, int peer, bool listening,
-                      struct dtn_wait *wait)
+int dtn_await_progress(struct dtensor_ctx *ctx, int peer, bool listening,
+                       struct dtn_wait *wait)
 {
     char name[320], time[32], does[400];
 
@@ -238,11 +238,6 @@ static int await_turn(struct dtensor_ctx *ctx, int peer, bool listening,
         dtn_stall_words(ctx, peer, wait->start_ns, does, sizeof does));
 }
 
-int dtn_await_progress(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait)
-{
-    return await_turn(ctx, peer, false, wait);
-}
-
 int dtn_await_failed(struct dtensor_ctx *ctx, int peer, int rc)
 {
     int looked = dtn_peer_check(ctx, peer, false, NULL);
@@ -254,7 +249,7 @@ int dtn_await_failed(struct dtensor_ctx *ctx, int peer, int rc)
 static int await_again(struct dtensor_ctx *ctx, int peer, int rc,
                        struct dtn_wait *wait)
 {
-    return rc == DTENSOR_EAGAIN ? dtn_await_progress(ctx, peer, wait)
+    return rc == DTENSOR_EAGAIN ? dtn_await_progress(ctx, peer, false, wait)
                                 : dtn_await_failed(ctx, peer, rc);
 }
 
@@ -363,7 +358,7 @@ static DTN_NOINLINE int await_signal(struct dtensor_ctx *ctx, int peer,
 
     dtn_ctx_wait(ctx, &wait);
     do {
-        if ((rc = await_turn(ctx, peer, true, &wait)) != 0)
+        if ((rc = dtn_await_progress(ctx, peer, true, &wait)) != 0)
             return rc;
     } while (!(*signalp = tp->ops->peek(tp, peer)));
     return 0;

@@ -36,9 +36,10 @@ int dtn_signal(struct dtensor_ctx *ctx, int peer, struct dtn_signal *signal,
 void dtn_ctx_wait(struct dtensor_ctx *ctx, struct dtn_wait *wait);
 
 /* One turn of a wait for `peer`: drive the transports, pause, and check the
- * peer when it is time.  0: continue to wait.
+ * peer when it is time.  If `listening`, a signal of the peer counts more than
+ * that it is gone.  0: continue to wait.
  */
-int dtn_await_progress(struct dtensor_ctx *ctx, int peer,
+int dtn_await_progress(struct dtensor_ctx *ctx, int peer, bool listening,
                        struct dtn_wait *wait);
 
 /* The data of the signal of dtn_await().  Valid until dtn_consume(). */

@@ -180,6 +180,14 @@ void dtn_wire_close(struct dtensor_ctx *ctx)
     }
 }
 
+/* The transport has connected the peer: only its eager box is not known yet.
+ * The peer may have named it, sent all that it had to send, and left.
+ */
+static bool wire_meets(const struct dtensor_ctx *ctx, int rank)
+{
+    return ctx->peers[rank].eager.name_sent;
+}
+
 /* Try once to connect to every peer that is not connected.  Returns how many
  * are left, and *waiting is the first of them; or an error, and *waiting is its
  * cause.
@@ -191,11 +199,13 @@ static int wire_connect_round(struct dtensor_ctx *ctx, const int ranks[],
 
     for (int i = 0; i < n; i++) {
         struct dtn_peer *peer = &ctx->peers[ranks[i]];
-        int rc;
+        int rc = 0;
 
         if (peer->connected || ranks[i] == ctx->world.rank)
             continue;
-        rc = peer->tp->ops->connect(peer->tp, ranks[i], &peer->address, err);
+        if (!wire_meets(ctx, ranks[i]))
+            rc = peer->tp->ops->connect(peer->tp, ranks[i], &peer->address,
+                                        err);
         if (rc == 0)
             rc = dtn_eager_meet(ctx, ranks[i], err);
         if (rc == 0)
@@ -262,7 +272,8 @@ int dtn_ctx_connect(struct dtensor_ctx *ctx, const int ranks[], int n,
     dtn_wait_init(&wait, ctx->world.cluster->transport.op_timeout_ns,
                   ctx->oversubscribed);
     while ((rc = wire_connect_try(ctx, ranks, n, &waiting)) > 0)
-        if ((rc = dtn_await_progress(ctx, waiting, &wait)) != 0)
+        if ((rc = dtn_await_progress(ctx, waiting, wire_meets(ctx, waiting),
+                                     &wait)) != 0)
             break;
     ctx->connecting = NULL;
     ctx->nconnecting = 0;
@@ -280,7 +291,7 @@ int dtn_poll_connect(struct dtensor_ctx *ctx, const int ranks[], int n,
         ctx->transports[t]->ops->progress(ctx->transports[t]);
     rc = wire_connect_try(ctx, ranks, n, &waiting);
     if (rc > 0)
-        rc = dtn_poll_later(ctx, waiting, false, wait);
+        rc = dtn_poll_later(ctx, waiting, wire_meets(ctx, waiting), wait);
     ctx->connecting = NULL;
     ctx->nconnecting = 0;
     return rc == 0 || rc == DTENSOR_EAGAIN ? rc : dtn_ctx_check(ctx, err);
