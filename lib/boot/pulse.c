@@ -32,13 +32,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum pulse_state { PULSE_NOT_YET, PULSE_BEATS, PULSE_LEFT };
-
 struct pulse_line {
     _Alignas(DTN_CACHE_LINE) _Atomic uint64_t beats;  /* made so far          */
     _Atomic uint32_t thread;      /* that beats, by its number; or            */
                                   /* FUTEX_OWNER_DIED, by the kernel          */
-    _Atomic uint32_t state;       /* enum pulse_state                         */
+    _Atomic uint32_t left;        /* 1: it beats no more, for it has left     */
 };
 
 struct dtn_pulse_page {
@@ -140,7 +138,6 @@ void dtn_pulse_begin(struct dtn_pulse *pulse)
     if (thread > 0 && syscall(SYS_set_robust_list, &robust->head,
                               sizeof robust->head) == 0)
         atomic_store(&line->thread, (uint32_t)thread);
-    atomic_store(&line->state, PULSE_BEATS);
 }
 
 void dtn_pulse_beat(struct dtn_pulse *pulse)
@@ -158,7 +155,7 @@ void dtn_pulse_end(struct dtn_pulse *pulse)
     if (!pulse->page)
         return;
     line = &pulse->page->line[pulse->me];
-    atomic_store(&line->state, PULSE_LEFT);
+    atomic_store(&line->left, 1);
     atomic_store(&line->thread, 0);
     robust->head.list.next = &robust->head.list;
 }
@@ -193,7 +190,7 @@ enum dtn_loss dtn_pulse_loss(const struct dtn_pulse *pulse, int i,
     line = &pulse->page->line[i];
     if (atomic_load(&line->thread) & FUTEX_OWNER_DIED)
         return DTN_LOSS_DIED;
-    return atomic_load(&line->state) == PULSE_BEATS
+    return !atomic_load(&line->left)
            && pulse->seen[i].silent_ns > dead_after_ns
          ? DTN_LOSS_STOPPED : DTN_LOSS_NONE;
 }

@@ -351,6 +351,7 @@ static void once_wrong(void)
     } jobs[] = {
         { 216766, "a peer names its box, sends, and leaves, in one look" },
         { 10170075, "the same at other times" },
+        { 9234, "a rank is stopped before its first heartbeat" },
     };
     struct sim_result result;
 
