@@ -19,6 +19,7 @@
 #include "boot/auth.h"
 #include "boot/bypass.h"
 #include "boot/child.h"
+#include "boot/drain.h"
 #include "boot/fail.h"
 #include "boot/frame.h"
 #include "boot/gather.h"
@@ -87,6 +88,7 @@ static int64_t boot_wake(const struct dtn_boot *boot)
     for (size_t i = 0; i < DTN_COUNT(boot->down); i++)
         wake = boot_earlier(wake, dtn_boot_route_wake(boot, &boot->down[i]));
     wake = boot_earlier(wake, dtn_boot_judge_wake(boot));
+    wake = boot_earlier(wake, dtn_boot_drain_wake(boot));
     for (int i = 0; i < boot->nchildren; i++) {
         const struct dtn_boot_link *link = &boot->children[i];
 
@@ -171,27 +173,6 @@ static bool boot_flush(struct dtn_boot *boot)
     return all;
 }
 
-/* A child has not read its answer, long after the deadline. */
-static void boot_parted_late(struct dtn_boot *boot)
-{
-    char name[DTN_HOST_MAX + 32];
-
-    for (int i = 0; i < boot->nchildren && boot->failure.code == 0; i++)
-        if (boot->children[i].io.out)
-            dtn_fail_rank(&boot->failure, DTENSOR_ETIME,
-                          boot->children[i].rank, "boot: %s does not read what "
-                          "is sent to it (is it stuck or stopped?)",
-                          dtn_boot_rank_name(boot, boot->children[i].rank,
-                                             name, sizeof name));
-}
-
-/* A child that has not connected yet must receive the failure, too. */
-static bool boot_awaits_children(const struct dtn_boot *boot)
-{
-    return boot->failure.code != 0 && boot->seq == 0 && !boot->expired &&
-           boot->narrived < boot->nexpected;
-}
-
 static void boot_tick(struct dtn_boot *boot)
 {
     int64_t now = dtn_now_ns();
@@ -209,17 +190,11 @@ static void boot_tick(struct dtn_boot *boot)
         dtn_boot_fail_alone(boot);
     if (boot->state == DTN_BOOT_FAILING && now >= boot->until_ns)
         dtn_boot_fail_final(boot, &boot->failure);
-    if (boot->unfit && boot_awaits_children(boot))
+    if (boot->unfit && dtn_boot_drain_waits(boot))
         dtn_boot_relisten(boot);
     sent = boot_flush(boot);
-    if (boot->state != DTN_BOOT_DRAINING)
-        return;
-    if (sent && !boot_awaits_children(boot)) {
-        boot->state = DTN_BOOT_OVER;
-    } else if (now >= boot->until_ns) {
-        boot_parted_late(boot);
-        boot->state = DTN_BOOT_OVER;
-    }
+    if (boot->state == DTN_BOOT_DRAINING)
+        dtn_boot_drain_look(boot, sent, now);
 }
 
 /* Run the state machine until the round is over. */

@@ -196,8 +196,7 @@ dtn_frame_parse(const struct dtn_frame_stream *s,
 bool dtn_frame_refused(const struct dtn_frame_stream *s, uint32_t *reason)
 {
     const struct dtn_frame_stream plain = {
-        .accepts = DTN_FRAME_BIT(DTN_FRAME_REFUSED)
-    };
+        .accepts = DTN_FRAME_BIT(DTN_FRAME_REFUSED) };
     struct dtn_frame frame;
 
     if (!s->sealed || s->got < sizeof s->raw ||
@@ -442,7 +441,7 @@ static int out_add_fds(const struct dtn_frame_out *out, struct msghdr *msg)
 }
 
 /* One sendmsg() of the oldest frame: bytes sent, or -1 with errno. */
-static ssize_t out_send(int fd, struct dtn_frame_out *out)
+static ssize_t out_send(struct dtn_frame_stream *s, struct dtn_frame_out *out)
 {
     union {
         struct cmsghdr align;
@@ -465,8 +464,9 @@ static ssize_t out_send(int fd, struct dtn_frame_out *out)
         iov[0].iov_len = 1;
         msg.msg_iovlen = 1;
     }
-    n = sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+    n = sendmsg(s->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (n > 0) {
+        s->sent += (uint64_t)n;
         out->sent += (size_t)n;
         out->fds_sent += batch;
     }
@@ -479,7 +479,7 @@ enum dtn_frame_got dtn_frame_flush(struct dtn_frame_stream *s)
     while (s->fd >= 0 && s->out) {
         struct dtn_frame_out *out = s->out;
 
-        if (out_send(s->fd, out) < 0) {
+        if (out_send(s, out) < 0) {
             if (errno == EINTR)
                 continue;
             if (errno == EAGAIN || errno == EWOULDBLOCK)

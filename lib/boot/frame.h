@@ -84,6 +84,7 @@ struct dtn_frame_stream {
     bool local;                   /* AF_UNIX: descriptors may come            */
     bool broken;                  /* sending failed: reading will tell        */
     bool stalled;                 /* too many descriptors on their way        */
+    uint64_t sent;                /* bytes, ever                              */
     uint32_t accepts;             /* DTN_FRAME_BIT()s that may come now       */
     size_t entries_max;           /* longest body of ENTRIES and ALL          */
     int fds_max;                  /* most descriptors in one frame            */

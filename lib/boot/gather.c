@@ -14,6 +14,7 @@
 #include "boot/gather.h"
 #include "base/error.h"
 #include "base/units.h"
+#include "base/wait.h"
 #include "boot/fail.h"
 #include "boot/frame.h"
 #include "boot/judge.h"
@@ -373,6 +374,7 @@ void dtn_boot_gather_done(struct dtn_boot *boot)
         }
     }
     boot->state = DTN_BOOT_DRAINING;
+    boot->drained_ns = dtn_now_ns();
     boot->until_ns = boot->deadline_ns + dtn_boot_fail_wait_ns(boot) +
                      DTN_BOOT_DRAIN_NS;
 }

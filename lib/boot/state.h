@@ -160,6 +160,8 @@ struct dtn_boot {
     enum dtn_boot_state state;    /* of this round                            */
     int64_t deadline_ns;          /* of this round                            */
     int64_t until_ns;             /* end of the state, or of expiry           */
+    uint64_t drained;             /* bytes that children had taken ...        */
+    int64_t drained_ns;           /* ... when they last took some             */
     bool expired;                 /* the deadline passed here or below        */
     bool unfit;                   /* this rank cannot take part               */
     struct dtensor_error failure; /* code != 0: failing, or failed            */

@@ -72,7 +72,8 @@ static int unable(const struct sim_open *file)
 {
     if (file->up_at > sim_now())
         return EAGAIN;
-    if (file->error || (!file->peer && file->ends_at <= sim_now()))
+    if (file->error || (!file->peer && file->ends_at <= sim_now())
+        || (file->peer && file->peer->ends_at < SIM_NEVER))
         return EPIPE;
     if (!file->peer || file->peer->queued < file->peer->capacity)
         return 0;

@@ -352,6 +352,8 @@ static void once_wrong(void)
         { 216766, "a peer names its box, sends, and leaves, in one look" },
         { 10170075, "the same at other times" },
         { 9234, "a rank is stopped before its first heartbeat" },
+        { 114, "a rank is stopped before it takes the answer of a round" },
+        { 620, "the same on another host" },
     };
     struct sim_result result;
 
