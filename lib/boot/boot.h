@@ -171,6 +171,9 @@ void dtn_boot_release(struct dtn_boot *boot);
 /* The first rank known to have died or given up, -1: none. */
 int dtn_boot_first_failure(const struct dtn_boot *boot);
 
+/* The first rank known to be lost: dead, stopped or out of reach; -1: none. */
+int dtn_boot_first_loss(const struct dtn_boot *boot);
+
 /* Send over the tree that this rank gives up, and the mismatch if that is the
  * cause.  Best effort, never blocks.
  */

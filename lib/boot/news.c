@@ -205,19 +205,33 @@ void dtn_news_lost(struct dtn_boot *boot, const struct dtn_boot_link *from,
 
 /* -------------------------------------------------------- what is known --- */
 
-int dtn_boot_first_failure(const struct dtn_boot *boot)
+/* The first rank of which a failure is known, or only a loss; -1: none. */
+static int news_first(const struct dtn_boot *boot, bool lost)
 {
     uint32_t earliest = UINT32_MAX;
     int failed = -1;
 
-    for (int r = 0; r < boot->cluster->world_size; r++)
-        if (boot->peer_failures[r].order > 0
-            && boot->peer_failures[r].order < earliest
-            && boot->peer_failures[r].code != 0 && r != boot->rank) {
-            earliest = boot->peer_failures[r].order;
+    for (int r = 0; r < boot->cluster->world_size; r++) {
+        const struct dtn_peer_failure *failure = &boot->peer_failures[r];
+
+        if (failure->order > 0 && failure->order < earliest
+            && failure->code != 0 && r != boot->rank
+            && (!lost || failure->loss != DTN_LOSS_NONE)) {
+            earliest = failure->order;
             failed = r;
         }
+    }
     return failed;
+}
+
+int dtn_boot_first_failure(const struct dtn_boot *boot)
+{
+    return news_first(boot, false);
+}
+
+int dtn_boot_first_loss(const struct dtn_boot *boot)
+{
+    return news_first(boot, true);
 }
 
 const struct dtn_peer_call_report *dtn_boot_call_report(

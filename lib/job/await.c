@@ -213,11 +213,29 @@ int dtn_peer_failure_report(struct dtensor_ctx *ctx, int peer)
     return await_blame(ctx, peer, DTENSOR_EPEER, peer, DTENSOR_EPEER);
 }
 
+/* op_timeout has passed.  If a rank is lost, the peer may wait for it, or for
+ * another that does; so all name the one that is lost.
+ */
+int dtn_await_expired(struct dtensor_ctx *ctx, int peer, int64_t since_ns)
+{
+    const int lost = dtn_boot_first_loss(ctx->boot);
+    char name[320], time[32], does[400];
+
+    if (lost >= 0)
+        return await_gone(ctx, lost, "died or left");
+    return dtn_poison(
+        ctx, DTENSOR_ETIME, peer,
+        "waited %s for %s, which is "
+        "alive%s (is it in another call, or stopped? see "
+        "[transport] op_timeout)",
+        dtn_format_time(dtn_now_ns() - since_ns, time, sizeof time),
+        dtn_world_rank_name(&ctx->world, peer, name, sizeof name),
+        dtn_stall_words(ctx, peer, since_ns, does, sizeof does));
+}
+
 int dtn_await_progress(struct dtensor_ctx *ctx, int peer, bool listening,
                        struct dtn_wait *wait)
 {
-    char name[320], time[32], does[400];
-
     for (int t = 0; t < ctx->ntransports; t++)
         ctx->transports[t]->ops->progress(ctx->transports[t]);
     switch (dtn_wait_pause(wait)) {
@@ -228,14 +246,7 @@ int dtn_await_progress(struct dtensor_ctx *ctx, int peer, bool listening,
     case DTN_WAIT_EXPIRED:
         break;
     }
-    return dtn_poison(
-        ctx, DTENSOR_ETIME, peer,
-        "waited %s for %s, which is "
-        "alive%s (is it in another call, or stopped? see "
-        "[transport] op_timeout)",
-        dtn_format_time(dtn_now_ns() - wait->start_ns, time, sizeof time),
-        dtn_world_rank_name(&ctx->world, peer, name, sizeof name),
-        dtn_stall_words(ctx, peer, wait->start_ns, does, sizeof does));
+    return dtn_await_expired(ctx, peer, wait->start_ns);
 }
 
 int dtn_await_failed(struct dtensor_ctx *ctx, int peer, int rc)

@@ -7,13 +7,11 @@
  * blocking call checks in its pauses: is the peer alive, and has op_timeout
  * passed?
  */
-#include "base/units.h"
 #include "base/wait.h"
 #include "cluster/world.h"
 #include "job/await.h"
 #include "job/ctx.h"
 #include "job/eager.h"
-#include "job/stall.h"
 #include "job/wire.h"
 #include "transport/transport.h"
 #include "dtensor.h"
@@ -24,19 +22,11 @@ int dtn_poll_later(struct dtensor_ctx *ctx, int peer, bool listening,
                    struct dtn_wait *wait)
 {
     const int64_t now = dtn_now_ns();
-    char name[320], time[32], does[400];
 
     if (wait->start_ns == 0)
         wait->start_ns = wait->next_look_ns = now;
     if (now - wait->start_ns > ctx->world.cluster->transport.op_timeout_ns)
-        return dtn_poison(
-            ctx, DTENSOR_ETIME, peer,
-            "polled %s for %s, which "
-            "is alive%s (is it in another call, or stopped? see "
-            "[transport] op_timeout)",
-            dtn_format_time(now - wait->start_ns, time, sizeof time),
-            dtn_world_rank_name(&ctx->world, peer, name, sizeof name),
-            dtn_stall_words(ctx, peer, wait->start_ns, does, sizeof does));
+        return dtn_await_expired(ctx, peer, wait->start_ns);
     if (now < wait->next_look_ns)
         return DTENSOR_EAGAIN;
     wait->next_look_ns = now + 1000000;

@@ -44,6 +44,9 @@ int dtn_peer_failure_report(struct dtensor_ctx *ctx, int peer);
 int dtn_poll_later(struct dtensor_ctx *ctx, int peer, bool listening,
                    struct dtn_wait *wait);
 
+/* The wait for the peer since `since_ns` was too long: poison the context. */
+int dtn_await_expired(struct dtensor_ctx *ctx, int peer, int64_t since_ns);
+
 /* A call on the transport of this peer failed: poison the context. */
 int dtn_await_failed(struct dtensor_ctx *ctx, int peer, int rc);
 

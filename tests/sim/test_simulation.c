@@ -351,6 +351,8 @@ static void once_wrong(void)
     } jobs[] = {
         { 216766, "a peer names its box, sends, and leaves, in one look" },
         { 10170075, "the same at other times" },
+        { 848, "a host is lost, and others wait for one that still joins" },
+        { 931, "the same in another collective" },
         { 9234, "a rank is stopped before its first heartbeat" },
         { 114, "a rank is stopped before it takes the answer of a round" },
         { 620, "the same on another host" },
