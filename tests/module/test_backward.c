@@ -195,38 +195,77 @@ static void memory(void)
 
 /* -------------------------------------------------------------- failure --- */
 
-/* Rank 2 dies between forward and backward. */
-static void death(void)
+enum { VICTIM = 2 };
+
+/* What a hook has noted passes gradients on; rank 2 dies there. */
+static int gate_back(const struct dtensor_op_gradient *g, struct dtensor *in[],
+                     struct dtensor_error *err)
+{
+    if (job->rank == VICTIM)
+        raise(SIGKILL);
+    return dtensor_redistribute(g->grad[0], "S(1)", &in[0], err);
+}
+
+static int gate(const struct dtensor_hook *hook, struct dtensor_error *err)
+{
+    const struct dtensor_tape_call call = { .name = "gate", .nin = 1,
+        .nout = 1, .in = hook->t, .out = hook->made, .backward = gate_back };
+    int rc = dtensor_from_local(dtensor_spec_of(hook->t[0]),
+                                dtensor_to_local(hook->t[0]),
+                                dtensor_local_bytes(hook->t[0]),
+                                &hook->made[0], err);
+
+    return rc != 0 ? rc : dtensor_tape_note(hook->arg, &call, err);
+}
+
+/* An MLP whose rank 2 dies: between forward and backward, or inside, when the
+ * gradients have passed m.down and have not reached m.up.
+ */
+static void die(bool inside, const char *words)
 {
     static const struct dtensor_style plan[] = {
         { "m.up", "colwise" }, { "m.down", "rowwise output=S(0)" } };
-    struct dtensor_module *top = single("mlp");
-    struct dtensor *x = tensor(DTENSOR_F64, 2, (const int64_t[]){ 4, 8 }, 5);
-    struct dtensor *y = NULL, *ones = NULL;
+    struct dtensor_module *top = single("mlp"), *down = NULL;
+    struct dtensor *all = tensor(DTENSOR_F64, 2, (const int64_t[]){ 4, 8 }, 5);
+    struct dtensor *x = NULL, *y = NULL, *ones = NULL;
     struct dtensor_tape *tape = NULL;
     int rc;
 
-    good(dtensor_parallelize(top, world, 2, plan, -1, &job->err));
+    good(dtensor_redistribute(all, "S(0)", &x, &job->err));
     good(dtensor_tape_create(job->ctx, &tape, &job->err));
-    ntensors = 0;
-    good(dtensor_module_walk(top, watch, tape, &job->err));
+    good(dtensor_module_find(top, "m.down", &down, &job->err));
+    if (inside)
+        good(dtensor_module_on_input(down, gate, tape, &job->err));
+    good(dtensor_parallelize(top, world, 2, plan, -1, &job->err));
+    good(dtensor_tape_watch(tape, x, &job->err));
     good(dtensor_tape_begin(tape, &job->err));
     good(dtensor_module_apply(top, "", x, &y, &job->err));
     good(dtensor_tape_end(tape, &job->err));
     good(dtensor_ones(dtensor_spec_of(y), &ones, &job->err));
     good(dtensor_barrier(world, &job->err));
-    if (job->rank == 2)
+    if (!inside && job->rank == VICTIM)
         raise(SIGKILL);
     rc = dtensor_tape_backward(tape, y, ones, &job->err);
-    need(rc == DTENSOR_EPEER && job->err.rank == 2, "%d, rank %d: %s", rc,
+    need(rc == DTENSOR_EPEER && job->err.rank == VICTIM, "%d, rank %d: %s", rc,
          job->err.rank, job->err.text);
-    need(strncmp(job->err.text, "m.down: backward of redistribute: ", 34) == 0,
-         "%s", job->err.text);
+    need(strncmp(job->err.text, words, strlen(words)) == 0, "%s",
+         job->err.text);
+    dtensor_destroy(all);
     dtensor_destroy(x);
     dtensor_destroy(y);
     dtensor_destroy(ones);
     dtensor_tape_destroy(tape);
     dtensor_module_destroy(top);
+}
+
+static void death_before(void)
+{
+    die(false, "m.down: backward of redistribute: ");
+}
+
+static void death_inside(void)
+{
+    die(true, "m.up: backward of redistribute: ");
 }
 
 int main(void)
@@ -238,7 +277,9 @@ int main(void)
 
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         ok(tree_ranks(parts[i].run), "%s", parts[i].claim);
-    ok(tree_ranks_but(2, death), "a rank that dies before the backward is named "
-       "with the module whose gradient needs it");
+    ok(tree_ranks_but(VICTIM, death_before), "a rank that dies before the "
+       "backward is named with the module whose gradient needs it");
+    ok(tree_ranks_but(VICTIM, death_inside), "so is one that dies inside it, by "
+       "all others");
     return done();
 }
