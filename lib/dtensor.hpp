@@ -141,10 +141,10 @@ public:
               return dtensor_init(path, ctx, err);
           })) {}
 
-    /* Without peers, for plans: dtensor_init_plan(). */
+    /* Without peers, for plans: dtensor_init_offline(). */
     context(const char *path, int nranks, int per_host)
         : ctx_(made<dtensor_ctx>([&](auto **ctx, auto *err) {
-              return dtensor_init_plan(path, nranks, per_host, ctx, err);
+              return dtensor_init_offline(path, nranks, per_host, ctx, err);
           })) {}
 
     dtensor_ctx *get() const { return ctx_.get(); }
@@ -215,6 +215,11 @@ public:
                                        err);
         });
         return all;
+    }
+
+    void fill_value(double value)
+    {
+        call([&](auto *err) { return dtensor_fill_value(get(), value, err); });
     }
 
     tensor redistribute(const std::string &placements) const

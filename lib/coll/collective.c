@@ -129,10 +129,11 @@ int dtensor_call_start(const struct dtensor_mesh *mesh,
                                          requestp, err);
 }
 
-int dtensor_call_create(const struct dtensor_mesh *mesh,
-                        const struct dtensor_call *call, const void *in,
-                        void *out, struct dtensor_persistent **persistentp,
-                        struct dtensor_error *err)
+int dtensor_persistent_create(const struct dtensor_mesh *mesh,
+                              const struct dtensor_call *call, const void *in,
+                              void *out,
+                              struct dtensor_persistent **persistentp,
+                              struct dtensor_error *err)
 {
     struct dtn_call made = collective_call(mesh, call);
     int rc = collective_alone(mesh, call, err);

@@ -191,7 +191,7 @@ struct dtensor_way {
  * each rank knows only its own counts, so the times are for the data that it
  * sends and receives; the choice is the same on every rank.
  *
- * Collective: no.   Blocks: no, and needs no peers: see dtensor_init_plan().
+ * Collective: no.   Blocks: no, and needs no peers: see dtensor_init_offline().
  * Errors: EINVAL  the call is not valid, or max is less than 1;  ENOMEM
  * Semantics: its own.
  */
@@ -225,7 +225,7 @@ typedef void dtensor_step_f(const struct dtensor_call_step *step, void *arg);
  * call takes if `algorithm` is NULL.  A reduction of terms of several peers is
  * a LOAD of each.  The n-th WAIT for a peer takes the n-th SIGNAL from it.
  *
- * Collective: no.   Blocks: no, and needs no peers: see dtensor_init_plan().
+ * Collective: no.   Blocks: no, and needs no peers: see dtensor_init_offline().
  * Errors: EINVAL  the call is not valid, no such position, no algorithm of that
  *                 name runs the call, or it is an ALL_TO_ALL with counts, which
  *                 other ranks know;  ENOMEM
@@ -277,10 +277,11 @@ int dtensor_call_start(const struct dtensor_mesh *mesh,
  * Errors: as dtensor_call_start()
  */
 struct dtensor_persistent;
-int dtensor_call_create(const struct dtensor_mesh *mesh,
-                        const struct dtensor_call *call, const void *in,
-                        void *out, struct dtensor_persistent **persistentp,
-                        struct dtensor_error *err);
+int dtensor_persistent_create(const struct dtensor_mesh *mesh,
+                              const struct dtensor_call *call, const void *in,
+                              void *out,
+                              struct dtensor_persistent **persistentp,
+                              struct dtensor_error *err);
 
 /* Start it.  *requestp is for dtensor_test() and dtensor_wait(), like any other
  * request.   Semantics: MPI_Start.

@@ -170,8 +170,8 @@ void dtensor_unregister(struct dtensor_ctx *ctx, void *mem);
  * Errors: ECONF, ESYS  the file;  EINVAL  the numbers;  ENOMEM
  * Semantics: its own.
  */
-int dtensor_init_plan(const char *path, int nranks, int per_host,
-                      struct dtensor_ctx **ctxp, struct dtensor_error *err);
+int dtensor_init_offline(const char *path, int nranks, int per_host,
+                         struct dtensor_ctx **ctxp, struct dtensor_error *err);
 
 /* ------------------------------------------------------- cluster files --- */
 

@@ -190,8 +190,8 @@ int dtensor_mesh_coord(const struct dtensor_mesh *mesh, int rank, int coord[]);
  *
  * Errors: EINVAL  no such dimension, or -1 of several
  */
-int dtensor_mesh_local_rank(const struct dtensor_mesh *mesh, int dim,
-                            int *rankp, struct dtensor_error *err);
+int dtensor_mesh_coord_along(const struct dtensor_mesh *mesh, int dim,
+                             int *rankp, struct dtensor_error *err);
 
 /* Write "world(dp=2,tp=4)", cut to `size` bytes with a final NUL; return the
  * length it would have had, as snprintf does.  draw writes which rank is where.

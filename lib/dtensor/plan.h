@@ -53,7 +53,7 @@ struct dtensor_plan_options {
  *
  * Collective: yes - the ranks of both meshes.   Blocks: no - but with `connect`
  *         until connected.  Neither applies to a context of
- *         dtensor_init_plan().
+ *         dtensor_init_offline().
  * Owns:   *planp is the caller's, for dtensor_plan_destroy().
  * Errors: EINVAL  the specs, or a route that does not exist: says why;  ENOMEM;
  *         with `connect` those of dtensor_allreduce()

@@ -139,33 +139,38 @@ int dtensor_generator_sync(const struct dtensor_mesh *mesh,
  *         would differ (see dtensor_generator_default()): says which; or the
  *         offset would pass 2^63.  Tensor and generator are untouched
  */
-int dtensor_uniform(struct dtensor *t, double from, double to,
-                    struct dtensor_generator *gen, struct dtensor_error *err);
-int dtensor_normal(struct dtensor *t, double mean, double std,
-                   struct dtensor_generator *gen, struct dtensor_error *err);
-int dtensor_log_normal(struct dtensor *t, double mean, double std,
-                       struct dtensor_generator *gen,
-                       struct dtensor_error *err);
-int dtensor_exponential(struct dtensor *t, double lambda,
+int dtensor_fill_uniform(struct dtensor *t, double from, double to,
+                         struct dtensor_generator *gen,
+                         struct dtensor_error *err);
+int dtensor_fill_normal(struct dtensor *t, double mean, double std,
                         struct dtensor_generator *gen,
                         struct dtensor_error *err);
-int dtensor_trunc_normal(struct dtensor *t, double mean, double std,
-                         double from, double to, struct dtensor_generator *gen,
-                         struct dtensor_error *err);
-int dtensor_bernoulli(struct dtensor *t, double p,
-                      struct dtensor_generator *gen, struct dtensor_error *err);
-int dtensor_integers(struct dtensor *t, int64_t from, int64_t to,
-                     struct dtensor_generator *gen, struct dtensor_error *err);
-int dtensor_bits(struct dtensor *t, struct dtensor_generator *gen,
-                 struct dtensor_error *err);
+int dtensor_fill_log_normal(struct dtensor *t, double mean, double std,
+                            struct dtensor_generator *gen,
+                            struct dtensor_error *err);
+int dtensor_fill_exponential(struct dtensor *t, double lambda,
+                             struct dtensor_generator *gen,
+                             struct dtensor_error *err);
+int dtensor_fill_trunc_normal(struct dtensor *t, double mean, double std,
+                              double from, double to,
+                              struct dtensor_generator *gen,
+                              struct dtensor_error *err);
+int dtensor_fill_bernoulli(struct dtensor *t, double p,
+                           struct dtensor_generator *gen,
+                           struct dtensor_error *err);
+int dtensor_fill_integers(struct dtensor *t, int64_t from, int64_t to,
+                          struct dtensor_generator *gen,
+                          struct dtensor_error *err);
+int dtensor_fill_bits(struct dtensor *t, struct dtensor_generator *gen,
+                      struct dtensor_error *err);
 
-/* Make a tensor with a spec, or with the spec of another tensor: uniform in
- * [0, 1); normal with mean 0 and deviation 1; whole numbers in [from, to); or,
- * for one dimension, the numbers 0 .. shape[0] - 1 in random order, which is
- * the same for any tracker and fill.
- * Semantics: torch.rand, randn, randint, randperm and torch.rand_like ...
+/* Make a tensor: uniform in [0, 1); normal with mean 0 and deviation 1; whole
+ * numbers in [from, to); or, for one dimension, the numbers 0 .. shape[0] - 1
+ * in random order, which is the same for any tracker and fill.
+ * Semantics: torch.rand, randn, randint, randperm; rand_like & co. with the
+ * spec of a tensor.
  *
- * Collective, blocks, errors: as dtensor_uniform();  ENOMEM
+ * Collective, blocks, errors: as dtensor_fill_uniform();  ENOMEM
  * Owns:   *tp is the caller's, for dtensor_destroy().
  */
 int dtensor_rand(const struct dtensor_spec *spec,
@@ -180,20 +185,13 @@ int dtensor_randint(const struct dtensor_spec *spec, int64_t from, int64_t to,
 int dtensor_randperm(const struct dtensor_spec *spec,
                      struct dtensor_generator *gen, struct dtensor **tp,
                      struct dtensor_error *err);
-int dtensor_rand_like(const struct dtensor *t, struct dtensor_generator *gen,
-                      struct dtensor **tp, struct dtensor_error *err);
-int dtensor_randn_like(const struct dtensor *t, struct dtensor_generator *gen,
-                       struct dtensor **tp, struct dtensor_error *err);
-int dtensor_randint_like(const struct dtensor *t, int64_t from, int64_t to,
-                         struct dtensor_generator *gen, struct dtensor **tp,
-                         struct dtensor_error *err);
 
 /* Make a tensor whose elements are 0 with probability p, and otherwise those of
  * `t` divided by 1 - p; and, unless maskp is NULL, a bool tensor that says
  * which were kept.
  * Semantics: torch.native_dropout in training.
  *
- * Collective, blocks, errors: as dtensor_uniform();  ENOMEM
+ * Collective, blocks, errors: as dtensor_fill_uniform();  ENOMEM
  * Owns:   *tp and *maskp are the caller's, for dtensor_destroy().
  */
 int dtensor_dropout(const struct dtensor *t, double p,

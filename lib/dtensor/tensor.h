@@ -46,6 +46,16 @@ int dtensor_full(const struct dtensor_spec *spec, double value,
 int dtensor_arange(const struct dtensor_spec *spec, struct dtensor **tp,
                    struct dtensor_error *err);
 
+/* Set every element of an existing tensor to `value`.  Of a Partial tensor the
+ * reduction gives the value, as with dtensor_full().
+ *
+ * Collective: no - but all ranks of the mesh must make the same call.
+ * Blocks: no.   Semantics: Tensor.fill_.
+ * Errors: ESYS    the device failed
+ */
+int dtensor_fill_value(struct dtensor *t, double value,
+                       struct dtensor_error *err);
+
 /* Make a copy: same spec, same elements.
  *
  * Collective: no.   Blocks: no.   Semantics: DTensor.clone.
@@ -163,6 +173,17 @@ const struct dtensor_spec *dtensor_spec_of(const struct dtensor *t);
  */
 int dtensor_full_tensor(const struct dtensor *t, void *full, size_t size,
                         struct dtensor_error *err);
+
+/* The same to `full` on position `root` of the mesh only, wherever that memory
+ * is; the others pass NULL and 0.  It undoes dtensor_distribute().
+ * Semantics: its own.
+ *
+ * Collective: yes - all ranks of the mesh.   Blocks: until done on the root,
+ *         elsewhere until no peer needs `t` any more.
+ * Errors: EINVAL  root, size or array;  and those of dtensor_allreduce()
+ */
+int dtensor_full_tensor_at(const struct dtensor *t, int root, void *full,
+                           size_t size, struct dtensor_error *err);
 
 /* 1 if both have the same global shape, else 0; no rank is asked.
  * Semantics: Tensor.is_same_size.

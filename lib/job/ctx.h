@@ -143,7 +143,7 @@ int dtn_ctx_open(const char *path, struct dtensor_ctx **ctxp,
                  struct dtensor_error *err);
 
 /* A context of rank 0 without peers, arena and transports.  Its recorded
- * failure says that it only plans.  Arguments as of dtensor_init_plan().
+ * failure says that it only plans.  Arguments as of dtensor_init_offline().
  */
 int dtn_ctx_plan(const char *path, int nranks, int per_host,
                  struct dtensor_ctx **ctxp, struct dtensor_error *err);

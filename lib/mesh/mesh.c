@@ -170,8 +170,8 @@ int dtensor_mesh_coord(const struct dtensor_mesh *mesh, int rank, int coord[])
     return 1;
 }
 
-int dtensor_mesh_local_rank(const struct dtensor_mesh *mesh, int dim,
-                            int *rankp, struct dtensor_error *err)
+int dtensor_mesh_coord_along(const struct dtensor_mesh *mesh, int dim,
+                             int *rankp, struct dtensor_error *err)
 {
     int coord[DTENSOR_MAX_DIMS], rc = dtn_mesh_check_dim(mesh, &dim, err);
 

@@ -12,8 +12,8 @@ int dtn_local_random(const struct dtn_local *local,
                      struct dtensor *const out[], struct dtensor_error *err)
 {
     return local->which == DTN_RANDOM_NORMAL
-           ? dtensor_normal(out[0], 0, 1, NULL, err)
-           : dtensor_uniform(out[0], 0, 1, NULL, err);
+           ? dtensor_fill_normal(out[0], 0, 1, NULL, err)
+           : dtensor_fill_uniform(out[0], 0, 1, NULL, err);
 }
 
 int dtn_local_dropout(const struct dtn_local *local,

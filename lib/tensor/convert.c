@@ -1,8 +1,8 @@
 /* convert.c - the same elements in other placements
  *
  * All functions call dtn_redistribute(): into a new tensor, into an existing
- * one, or to all R, directly into the caller's array.  For f32[4096,4096] the
- * last one saves a copy of 64 MiB.
+ * one, or to all R, on all ranks or on one, directly into the caller's array.
+ * For f32[4096,4096] the last one saves a copy of 64 MiB.
  */
 #include "base/error.h"
 #include "coll/request.h"
@@ -16,6 +16,8 @@
 #include "tensor/recorder.h"
 #include "tensor/tensor.h"
 #include "dtensor.h"
+
+#include <stdbool.h>
 
 int dtensor_redistribute_to(const struct dtensor *t,
                             const struct dtensor_spec *spec,
@@ -171,27 +173,66 @@ int dtensor_batch_run(struct dtensor_batch *batch,
     return rc;
 }
 
-int dtensor_full_tensor(const struct dtensor *t, void *full, size_t size,
-                        struct dtensor_error *err)
+/* ------------------------------------------------------------ the whole --- */
+
+/* May the whole be written to `full`?  `wanted`: this rank gets it. */
+static int full_check(const struct dtensor_spec *spec, const void *full,
+                      size_t size, bool wanted, struct dtensor_error *err)
 {
-    struct dtensor_spec spec = t->spec;
-    size_t bytes = (size_t)dtn_numel(spec.ndim, spec.shape) *
-                   dtensor_dtype_size(spec.dtype);
+    size_t bytes = (size_t)dtn_numel(spec->ndim, spec->shape) *
+                   dtensor_dtype_size(spec->dtype);
     char text[400];
-    int rc;
 
     if (size != bytes)
         return dtn_fail(err, DTENSOR_EINVAL, "full_tensor: %zu bytes, but the "
                         "whole is %zu: %s", size, bytes,
-                        dtn_spec_format(&spec, text, sizeof text));
-    if (!full && bytes > 0 && spec.mesh->group.me >= 0)
+                        dtn_spec_format(spec, text, sizeof text));
+    if (!full && bytes > 0 && wanted)
         return dtn_fail(err, DTENSOR_EINVAL, "full_tensor: full is NULL, but "
                         "the whole is %zu bytes", bytes);
-    rc = dtn_ctx_check_buffer(spec.mesh->ctx, "full_tensor", full, size, err);
-    for (int m = 0; m < spec.mesh->ndim; m++)
-        spec.placement[m].kind = DTENSOR_REPLICATE;
-    dtn_watch_cause(spec.mesh->ctx, "full_tensor", 0,
+    return dtn_ctx_check_buffer(spec->mesh->ctx, "full_tensor", full, size,
+                                err);
+}
+
+/* All R on `mesh`, written to `full` by the ranks of that mesh. */
+static int full_move(const struct dtensor *t, const struct dtensor_mesh *mesh,
+                     void *full, struct dtensor_error *err)
+{
+    struct dtensor_spec spec = t->spec;
+
+    spec.mesh = mesh;
+    for (int m = 0; m < mesh->ndim; m++)
+        spec.placement[m] =
+            (struct dtensor_placement){ .kind = DTENSOR_REPLICATE };
+    dtn_watch_cause(mesh->ctx, "full_tensor", 0,
                     "the program asked for the whole");
-    return rc != 0 ? rc : dtn_redistribute(&t->spec, &spec, t->local, full,
-                                           err);
+    return dtn_redistribute(&t->spec, &spec, t->local, full, err);
+}
+
+int dtensor_full_tensor(const struct dtensor *t, void *full, size_t size,
+                        struct dtensor_error *err)
+{
+    const struct dtensor_mesh *mesh = t->spec.mesh;
+    int rc = full_check(&t->spec, full, size, mesh->group.me >= 0, err);
+
+    return rc != 0 ? rc : full_move(t, mesh, full, err);
+}
+
+/* A redistribute to the mesh of that one rank. */
+int dtensor_full_tensor_at(const struct dtensor *t, int root, void *full,
+                           size_t size, struct dtensor_error *err)
+{
+    const struct dtensor_mesh *mesh = t->spec.mesh, *one;
+    const int rank = dtensor_mesh_rank(mesh, root), sizes[] = { 1 };
+    int rc = 0;
+
+    if (rank < 0)
+        return dtn_fail(err, DTENSOR_EINVAL, "full_tensor: root %d is no "
+                        "position of the mesh; expected 0 to %d", root,
+                        mesh->group.n - 1);
+    if (root == mesh->group.me)
+        rc = full_check(&t->spec, full, size, true, err);
+    if (rc == 0)
+        rc = dtensor_mesh_create(mesh->ctx, 1, sizes, NULL, &rank, &one, err);
+    return rc != 0 ? rc : full_move(t, one, full, err);
 }

@@ -76,35 +76,50 @@ static void repeat_launch(const struct dtn_elements *elements, void *out,
 static const struct dtn_formula repeat_formula = { repeat_make, repeat_launch,
                                                    0 };
 
+/* The element of this rank: of a Partial tensor, its term of the value. */
+static void repeat_init(struct repeat *repeat, const struct dtensor_spec *spec,
+                        double value)
+{
+    struct dtensor_spec whole = *spec;
+    struct dtn_phase split;
+
+    repeat->bytes = dtensor_dtype_size(spec->dtype);
+    for (int m = 0; m < spec->mesh->ndim; m++)
+        if (whole.placement[m].kind == DTENSOR_PARTIAL)
+            whole.placement[m].kind = DTENSOR_REPLICATE;
+    split = dtn_phase_exchange(&whole, spec);
+    if (dtn_phase_idle(&split, spec->mesh->group.me))
+        dtn_fill_neutral(spec->dtype, split.redop, repeat->elem, 1);
+    else
+        dtn_store(spec->dtype, repeat->elem, 0, value);
+    if (split.divide > 1)
+        dtn_scale(spec->dtype, repeat->elem, 1, split.divide);
+}
+
+int dtensor_fill_value(struct dtensor *t, double value,
+                       struct dtensor_error *err)
+{
+    struct repeat repeat;
+
+    dtn_tensor_renew(t);
+    if (t->bytes == 0)
+        return 0;
+    repeat_init(&repeat, &t->spec, value);
+    return dtn_buffer_make(t->spec.mesh->ctx, &repeat_formula,
+                           &(struct dtn_elements){ .how = &repeat,
+                               .count = dtn_tensor_count(t),
+                               .out_bytes = repeat.bytes }, t->local, NULL,
+                           err);
+}
+
 int dtensor_full(const struct dtensor_spec *spec, double value,
                  struct dtensor **tp, struct dtensor_error *err)
 {
-    struct dtensor_spec whole;
-    struct dtn_phase split;
-    struct repeat repeat;
-    struct dtensor *t;
+    struct dtensor *t = NULL;
     int rc = dtn_tensor_create(spec, &t, err);
 
-    if (rc != 0)
-        return rc;
-    if (t->bytes == 0)
-        return dtn_tensor_return(t, 0, tp);
-    whole = t->spec;
-    repeat.bytes = dtensor_dtype_size(whole.dtype);
-    for (int m = 0; m < whole.mesh->ndim; m++)
-        if (whole.placement[m].kind == DTENSOR_PARTIAL)
-            whole.placement[m].kind = DTENSOR_REPLICATE;
-    split = dtn_phase_exchange(&whole, &t->spec);
-    if (dtn_phase_idle(&split, whole.mesh->group.me))
-        dtn_fill_neutral(whole.dtype, split.redop, repeat.elem, 1);
-    else
-        dtn_store(whole.dtype, repeat.elem, 0, value);
-    if (split.divide > 1)
-        dtn_scale(whole.dtype, repeat.elem, 1, split.divide);
-    rc = dtn_buffer_make(whole.mesh->ctx, &repeat_formula,
-                         &(struct dtn_elements){ .how = &repeat,
-                             .count = dtn_tensor_count(t),
-                             .out_bytes = repeat.bytes }, t->local, NULL, err);
+    if (rc == 0)
+        rc = dtensor_fill_value(t, value, err);
     return dtn_tensor_return(t, rc, tp);
 }
 

@@ -44,8 +44,8 @@ int dtensor_init(const char *path, struct dtensor_ctx **ctxp,
     return init_rooms(rc, ctx, ctxp, err);
 }
 
-int dtensor_init_plan(const char *path, int nranks, int per_host,
-                      struct dtensor_ctx **ctxp, struct dtensor_error *err)
+int dtensor_init_offline(const char *path, int nranks, int per_host,
+                         struct dtensor_ctx **ctxp, struct dtensor_error *err)
 {
     struct dtensor_ctx *ctx = NULL;
     int rc = dtn_ctx_plan(path, nranks, per_host, &ctx, err);

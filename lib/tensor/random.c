@@ -123,8 +123,9 @@ int dtn_random_fill(const char *what, struct dtensor *t, struct dtn_dist *dist,
 
 /* ------------------------------------------------------------- in place --- */
 
-int dtensor_uniform(struct dtensor *t, double from, double to,
-                    struct dtensor_generator *gen, struct dtensor_error *err)
+int dtensor_fill_uniform(struct dtensor *t, double from, double to,
+                         struct dtensor_generator *gen,
+                         struct dtensor_error *err)
 {
     struct dtn_dist dist;
     int rc = dtn_dist_uniform(&dist, t->spec.dtype, from, to, err);
@@ -132,8 +133,9 @@ int dtensor_uniform(struct dtensor *t, double from, double to,
     return rc != 0 ? rc : dtn_random_fill("uniform", t, &dist, gen, err);
 }
 
-int dtensor_normal(struct dtensor *t, double mean, double std,
-                   struct dtensor_generator *gen, struct dtensor_error *err)
+int dtensor_fill_normal(struct dtensor *t, double mean, double std,
+                        struct dtensor_generator *gen,
+                        struct dtensor_error *err)
 {
     struct dtn_dist dist;
     int rc = dtn_dist_normal(&dist, DTN_NORMAL, t->spec.dtype, mean, std, err);
@@ -141,9 +143,9 @@ int dtensor_normal(struct dtensor *t, double mean, double std,
     return rc != 0 ? rc : dtn_random_fill("normal", t, &dist, gen, err);
 }
 
-int dtensor_log_normal(struct dtensor *t, double mean, double std,
-                       struct dtensor_generator *gen,
-                       struct dtensor_error *err)
+int dtensor_fill_log_normal(struct dtensor *t, double mean, double std,
+                            struct dtensor_generator *gen,
+                            struct dtensor_error *err)
 {
     struct dtn_dist dist;
     int rc = dtn_dist_normal(&dist, DTN_LOG_NORMAL, t->spec.dtype, mean, std,
@@ -152,9 +154,9 @@ int dtensor_log_normal(struct dtensor *t, double mean, double std,
     return rc != 0 ? rc : dtn_random_fill("log_normal", t, &dist, gen, err);
 }
 
-int dtensor_exponential(struct dtensor *t, double lambda,
-                        struct dtensor_generator *gen,
-                        struct dtensor_error *err)
+int dtensor_fill_exponential(struct dtensor *t, double lambda,
+                             struct dtensor_generator *gen,
+                             struct dtensor_error *err)
 {
     struct dtn_dist dist;
     int rc = dtn_dist_exponential(&dist, t->spec.dtype, lambda, err);
@@ -162,9 +164,10 @@ int dtensor_exponential(struct dtensor *t, double lambda,
     return rc != 0 ? rc : dtn_random_fill("exponential", t, &dist, gen, err);
 }
 
-int dtensor_trunc_normal(struct dtensor *t, double mean, double std,
-                         double from, double to, struct dtensor_generator *gen,
-                         struct dtensor_error *err)
+int dtensor_fill_trunc_normal(struct dtensor *t, double mean, double std,
+                              double from, double to,
+                              struct dtensor_generator *gen,
+                              struct dtensor_error *err)
 {
     const double param[] = { mean, std, from, to };
     struct dtn_dist dist;
@@ -173,8 +176,9 @@ int dtensor_trunc_normal(struct dtensor *t, double mean, double std,
     return rc != 0 ? rc : dtn_random_fill("trunc_normal", t, &dist, gen, err);
 }
 
-int dtensor_bernoulli(struct dtensor *t, double p,
-                      struct dtensor_generator *gen, struct dtensor_error *err)
+int dtensor_fill_bernoulli(struct dtensor *t, double p,
+                           struct dtensor_generator *gen,
+                           struct dtensor_error *err)
 {
     struct dtn_dist dist;
     int rc = dtn_dist_bernoulli(&dist, t->spec.dtype, p, err);
@@ -182,8 +186,9 @@ int dtensor_bernoulli(struct dtensor *t, double p,
     return rc != 0 ? rc : dtn_random_fill("bernoulli", t, &dist, gen, err);
 }
 
-int dtensor_integers(struct dtensor *t, int64_t from, int64_t to,
-                     struct dtensor_generator *gen, struct dtensor_error *err)
+int dtensor_fill_integers(struct dtensor *t, int64_t from, int64_t to,
+                          struct dtensor_generator *gen,
+                          struct dtensor_error *err)
 {
     struct dtn_dist dist;
     int rc = dtn_dist_integers(&dist, t->spec.dtype, from, to, err);
@@ -191,8 +196,8 @@ int dtensor_integers(struct dtensor *t, int64_t from, int64_t to,
     return rc != 0 ? rc : dtn_random_fill("integers", t, &dist, gen, err);
 }
 
-int dtensor_bits(struct dtensor *t, struct dtensor_generator *gen,
-                 struct dtensor_error *err)
+int dtensor_fill_bits(struct dtensor *t, struct dtensor_generator *gen,
+                      struct dtensor_error *err)
 {
     struct dtn_dist dist;
     int rc = dtn_dist_bits(&dist, t->spec.dtype, err);
@@ -210,7 +215,7 @@ int dtensor_rand(const struct dtensor_spec *spec,
     int rc = dtn_tensor_create(spec, &made, err);
 
     if (rc == 0)
-        rc = dtensor_uniform(made, 0, 1, gen, err);
+        rc = dtensor_fill_uniform(made, 0, 1, gen, err);
     return dtn_tensor_return(made, rc, tp);
 }
 
@@ -222,7 +227,7 @@ int dtensor_randn(const struct dtensor_spec *spec,
     int rc = dtn_tensor_create(spec, &made, err);
 
     if (rc == 0)
-        rc = dtensor_normal(made, 0, 1, gen, err);
+        rc = dtensor_fill_normal(made, 0, 1, gen, err);
     return dtn_tensor_return(made, rc, tp);
 }
 
@@ -234,27 +239,8 @@ int dtensor_randint(const struct dtensor_spec *spec, int64_t from, int64_t to,
     int rc = dtn_tensor_create(spec, &made, err);
 
     if (rc == 0)
-        rc = dtensor_integers(made, from, to, gen, err);
+        rc = dtensor_fill_integers(made, from, to, gen, err);
     return dtn_tensor_return(made, rc, tp);
-}
-
-int dtensor_rand_like(const struct dtensor *t, struct dtensor_generator *gen,
-                      struct dtensor **tp, struct dtensor_error *err)
-{
-    return dtensor_rand(&t->spec, gen, tp, err);
-}
-
-int dtensor_randn_like(const struct dtensor *t, struct dtensor_generator *gen,
-                       struct dtensor **tp, struct dtensor_error *err)
-{
-    return dtensor_randn(&t->spec, gen, tp, err);
-}
-
-int dtensor_randint_like(const struct dtensor *t, int64_t from, int64_t to,
-                         struct dtensor_generator *gen, struct dtensor **tp,
-                         struct dtensor_error *err)
-{
-    return dtensor_randint(&t->spec, from, to, gen, tp, err);
 }
 
 /* --------------------------------------------------------- permutations --- */

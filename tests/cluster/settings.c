@@ -62,7 +62,7 @@ static struct dtensor_ctx *planner(const char *path, char said[SAID],
     struct dtensor_error err;
 
     say_begin(said);
-    if (dtensor_init_plan(path, 0, 0, &ctx, &err) != 0
+    if (dtensor_init_offline(path, 0, 0, &ctx, &err) != 0
         || dtensor_mesh_find(ctx, "world", worldp, &err) != 0)
         say("%s\n", err.text);
     return ctx;

@@ -95,7 +95,7 @@ static void say_random(struct dtensor_ctx *ctx,
 
     if (dtensor_spec_on(&spec, world, "S(0)", DTENSOR_I32, 1, shape, &err) != 0
         || dtensor_empty(&spec, &t, &err) != 0
-        || dtensor_bits(t, NULL, &err) != 0) {
+        || dtensor_fill_bits(t, NULL, &err) != 0) {
         say("random: %s\n", err.text);
     } else {
         part = dtensor_to_local(t);

@@ -194,8 +194,8 @@ static int make(struct world *world, const struct dtensor_mesh *mesh,
                                 &world->err);
         break;
     case PERSIST:
-        rc = dtensor_call_create(mesh, &a->call, a->in, a->out, &persistent,
-                                 &world->err);
+        rc = dtensor_persistent_create(mesh, &a->call, a->in, a->out,
+                                       &persistent, &world->err);
         break;
     case RECORD:
         need(dtensor_group_begin(world->ctx, NULL) == 0, "begin");

@@ -335,7 +335,7 @@ static void test_ways(void)
     bool sorted = true, sums = true;
     double sum;
 
-    if (dtensor_init_plan(NULL, 16, 4, &ctx, &err) != 0
+    if (dtensor_init_offline(NULL, 16, 4, &ctx, &err) != 0
         || dtensor_mesh_find(ctx, "world", &mesh, &err) != 0
         || dtensor_call_ways(mesh, &call, ways, 16, &n, &err) != 0) {
         ok(false, "ways of an allreduce: %s", err.text);

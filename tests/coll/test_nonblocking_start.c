@@ -160,8 +160,8 @@ static void calls_of(struct job *job, size_t bytes, bool persistent)
                 job->in[i] = (int32_t)i + job->rank;
         }
         if (persistent) {
-            good(dtensor_call_create(job->world, &call, job->in, job->out,
-                                     &again, &job->err));
+            good(dtensor_persistent_create(job->world, &call, job->in, job->out,
+                                           &again, &job->err));
             started(job, start_again, again);
             dtensor_persistent_destroy(again);
         } else {
@@ -300,8 +300,8 @@ static void twice(int rank, int n, void *arg)
     int done = 0;
 
     job_open(job, rank, arg);
-    good(dtensor_call_create(job->world, &call, job->in, job->out, &again,
-                             &job->err));
+    good(dtensor_persistent_create(job->world, &call, job->in, job->out, &again,
+                                   &job->err));
     for (int i = 0; i < 4; i++) {
         good(dtensor_persistent_start(again, &request, &job->err));
         while (!done && (i + rank) % 2 == 0)

@@ -90,7 +90,7 @@ static void persistent_main(int rank, int n, void *arg)
     in = numbers(world->ctx, (size_t)n * LARGE, registered, rank);
     out = numbers(world->ctx, (size_t)n * LARGE, registered, 0);
     for (int i = 0; i < N; i++)
-        good(dtensor_call_create(world->mesh, &(struct dtensor_call){
+        good(dtensor_persistent_create(world->mesh, &(struct dtensor_call){
             .coll = calls[i].coll, .count = calls[i].count,
             .dtype = DTENSOR_I32 }, in, out, &persistent[i], &world->err));
     for (int i = 0; i < N; i++) {
@@ -127,8 +127,8 @@ static void sharing_main(int rank, int n, void *arg)
     cpu_set_t one;
 
     world_open(world);
-    good(dtensor_call_create(world->mesh, &call, NULL, NULL, &barrier,
-                             &world->err));
+    good(dtensor_persistent_create(world->mesh, &call, NULL, NULL, &barrier,
+                                   &world->err));
     CPU_ZERO(&one);
     CPU_SET(*(int *)arg, &one);
     need(sched_setaffinity(0, sizeof one, &one) == 0, "affinity: %m");

@@ -105,9 +105,9 @@ static void copies(struct world *w, size_t count, bool kept_ready)
     int nstaged = 0;
 
     fill(in, count, w->rank);
-    need(!kept_ready || dtensor_call_create(w->mesh, &call, in, out,
-                                            &persistent, &w->err) == 0, "%s",
-         w->err.text);
+    if (kept_ready)
+        need(dtensor_persistent_create(w->mesh, &call, in, out, &persistent,
+                                       &w->err) == 0, "%s", w->err.text);
     for (int run = 0; run < KEPT; run++) {
         memset(out, 0xff, count * (size_t)w->n * sizeof *out);
         before = dtensor_copied_bytes(w->ctx);

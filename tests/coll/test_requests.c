@@ -303,7 +303,8 @@ static void bad_main(int rank, int n, void *arg)
     need(dtensor_call_start(job->world, &call, x, NULL, &request, &job->err)
          == DTENSOR_EINVAL && !request, "started without a buffer");
     call.op = (enum dtensor_redop)DTENSOR_NREDOPS;
-    need(dtensor_call_create(job->world, &call, x, x, &persistent, &job->err)
+    need(dtensor_persistent_create(job->world, &call, x, x, &persistent,
+                                   &job->err)
          == DTENSOR_EINVAL && !persistent, "made without a reduction");
     call.op = DTENSOR_SUM;
     good(dtensor_group_begin(job->ctx, &job->err));

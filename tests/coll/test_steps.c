@@ -165,7 +165,7 @@ int main(void)
     const struct dtensor_mesh *mesh;
     struct dtensor_ctx *ctx = NULL;
 
-    if (dtensor_init_plan(NULL, RANKS, 3, &ctx, NULL) != 0 ||
+    if (dtensor_init_offline(NULL, RANKS, 3, &ctx, NULL) != 0 ||
         dtensor_mesh_find(ctx, "world", &mesh, NULL) != 0) {
         ok(false, "a mesh of 6 ranks");
         return done();

@@ -97,8 +97,8 @@ static void rank_same(int rank, int n, void *arg)
             .op = DTENSOR_SUM };
         struct dtensor_persistent *kept = NULL;
 
-        good(dtensor_call_create(use.mesh, &call, use.in, use.out, &kept,
-                                 &job->err));
+        good(dtensor_persistent_create(use.mesh, &call, use.in, use.out, &kept,
+                                       &job->err));
         for (int round = 0; round < ROUNDS; round++)
             round_try(&use, &call, kept, round);
         standin_left(left, sizeof left);
@@ -120,10 +120,10 @@ static void rank_moves(int rank, int n, void *arg)
     struct job *job = &use.job;
 
     gpu_rank_open(&use, rank, n);
-    good(dtensor_call_create(use.mesh, &call, use.in, use.out, &one,
-                             &job->err));
-    good(dtensor_call_create(use.mesh, &call, use.in2, use.out, &other,
-                             &job->err));
+    good(dtensor_persistent_create(use.mesh, &call, use.in, use.out, &one,
+                                   &job->err));
+    good(dtensor_persistent_create(use.mesh, &call, use.in2, use.out, &other,
+                                   &job->err));
     for (int round = 0; round < ROUNDS; round++) {
         const bool moves = rank == 1 && round % 2 == 1;
 
@@ -157,8 +157,8 @@ static void rank_without(int rank, int n, void *arg)
     snprintf(log, sizeof log, "%s.%d", gpu_file, rank);
     need(freopen(log, "w", stderr) != NULL, "%s", log);
     gpu_rank_open(&use, rank, n);
-    good(dtensor_call_create(use.mesh, &call, use.in, use.out, &kept,
-                             &job->err));
+    good(dtensor_persistent_create(use.mesh, &call, use.in, use.out, &kept,
+                                   &job->err));
     for (int round = 0; round < ROUNDS; round++) {
         gpu_fill(&use, use.in, round);
         start(&use, kept);
@@ -216,8 +216,8 @@ static void rank_lost(int rank, int n, void *arg)
     int rc;
 
     gpu_rank_open(&use, rank, n);
-    good(dtensor_call_create(use.mesh, &call, use.in, use.out, &kept,
-                             &job->err));
+    good(dtensor_persistent_create(use.mesh, &call, use.in, use.out, &kept,
+                                   &job->err));
     start(&use, kept);
     mutant = *job->ctx->device->ops;
     mutant.replay = dies ? replay_kills : replay_forgets;

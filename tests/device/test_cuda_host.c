@@ -155,19 +155,19 @@ static int fill_run(struct job *job, enum fill fill, struct dtensor *t,
 {
     switch (fill) {
     case UNIFORM:
-        return dtensor_uniform(t, -1, 3, gen, &job->err);
+        return dtensor_fill_uniform(t, -1, 3, gen, &job->err);
     case NORMAL:
-        return dtensor_normal(t, 1, 0.5, gen, &job->err);
+        return dtensor_fill_normal(t, 1, 0.5, gen, &job->err);
     case LOG_NORMAL:
-        return dtensor_log_normal(t, 0, 1, gen, &job->err);
+        return dtensor_fill_log_normal(t, 0, 1, gen, &job->err);
     case EXPONENTIAL:
-        return dtensor_exponential(t, 2, gen, &job->err);
+        return dtensor_fill_exponential(t, 2, gen, &job->err);
     case TRUNC_NORMAL:
-        return dtensor_trunc_normal(t, 0, 1, -2, 2, gen, &job->err);
+        return dtensor_fill_trunc_normal(t, 0, 1, -2, 2, gen, &job->err);
     case BERNOULLI:
-        return dtensor_bernoulli(t, 0.3, gen, &job->err);
+        return dtensor_fill_bernoulli(t, 0.3, gen, &job->err);
     case INTEGERS:
-        return dtensor_integers(t, 0, 100, gen, &job->err);
+        return dtensor_fill_integers(t, 0, 100, gen, &job->err);
     default:
         return 0;
     }
@@ -193,7 +193,7 @@ static void tensor_make(struct job *job, const char *mesh_name, enum fill fill,
     else
         good(dtensor_zeros(&spec, &t, &job->err));
     if (fill == BITS)
-        good(dtensor_bits(t, gen, &job->err));
+        good(dtensor_fill_bits(t, gen, &job->err));
     else
         good(fill_run(job, fill, t, gen));
     good(dtensor_redistribute(t, "S(1)", &cols, &job->err));

@@ -133,8 +133,8 @@ static int entry_persistent(struct job *job, void *mem)
 {
     struct dtensor_persistent *persistent;
     struct dtensor_request *request;
-    int rc = dtensor_call_create(world(job), &sum, mem, mem, &persistent,
-                                 &job->err);
+    int rc = dtensor_persistent_create(world(job), &sum, mem, mem, &persistent,
+                                       &job->err);
 
     if (rc != 0)
         return rc;

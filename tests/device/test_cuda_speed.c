@@ -131,12 +131,12 @@ static int run_pack(struct bench *x)
 
 static int run_uniform(struct bench *x)
 {
-    return dtensor_uniform(x->t, 0, 1, NULL, &x->job->err);
+    return dtensor_fill_uniform(x->t, 0, 1, NULL, &x->job->err);
 }
 
 static int run_normal(struct bench *x)
 {
-    return dtensor_normal(x->t, 0, 1, NULL, &x->job->err);
+    return dtensor_fill_normal(x->t, 0, 1, NULL, &x->job->err);
 }
 
 enum bound { NONE, WRITE, COPY };

@@ -142,8 +142,8 @@ static void rank_alone(int rank, int n, void *arg)
              "no stream");
     good(dtensor_stream(job->ctx, streams[0], &job->err));
     if (arg)
-        good(dtensor_call_create(use.mesh, &call, use.in, use.out, &kept,
-                                 &job->err));
+        good(dtensor_persistent_create(use.mesh, &call, use.in, use.out, &kept,
+                                       &job->err));
     for (uint64_t round = 1; round < ROUNDS; round++)
         alone_once(&use, streams, word, kept, round);
     dtensor_persistent_destroy(kept);

@@ -34,7 +34,7 @@ struct dtensor *numbers(struct dtensor_ctx *ctx, int ndim,
     check(dtensor_spec_init(&spec, ctx, "world", "R", DTENSOR_F64, ndim, shape,
                             &err));
     check(dtensor_empty(&spec, &t, &err));
-    check(dtensor_normal(t, 0, std, NULL, &err));
+    check(dtensor_fill_normal(t, 0, std, NULL, &err));
     return t;
 }
 

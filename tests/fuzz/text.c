@@ -90,7 +90,7 @@ static struct dtensor_ctx *planner(const struct dtensor_mesh **gridp)
     const int sizes[] = { 2, 2 };
 
     if (!ctx)
-        must(dtensor_init_plan(NULL, 4, 4, &ctx, NULL) == 0
+        must(dtensor_init_offline(NULL, 4, 4, &ctx, NULL) == 0
              && dtensor_mesh_create(ctx, 2, sizes, "x,y", NULL, &grid, NULL)
                 == 0);
     *gridp = grid;

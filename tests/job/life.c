@@ -311,9 +311,9 @@ static int step_persistent(struct life *life, struct dtensor_error *err)
                                        .dtype = DTENSOR_F32, .count = 500 };
     struct dtensor_persistent *persistent = NULL;
     struct dtensor_request *request = NULL;
-    int rc = dtensor_call_create(life->made[WORLD].mesh, &call,
-                                 life->buffer[0], life->buffer[1],
-                                 &persistent, err);
+    int rc = dtensor_persistent_create(life->made[WORLD].mesh, &call,
+                                       life->buffer[0], life->buffer[1],
+                                       &persistent, err);
 
     if (rc == 0)
         rc = dtensor_persistent_start(persistent, &request, err);

@@ -103,8 +103,9 @@ static void make(struct things *things, const char *path)
                              &things->plan, &things->err));
     good(dtensor_batch_create(1, &things->rows, &things->cols, &things->batch,
                               &things->err));
-    good(dtensor_call_create(things->world, &call, things->in, things->out,
-                             &things->persistent, &things->err));
+    good(dtensor_persistent_create(things->world, &call, things->in,
+                                   things->out, &things->persistent,
+                                   &things->err));
     good(dtensor_generator_create(7, &things->generator, &things->err));
     good(dtensor_redop_premul(things->ctx, 2, &things->redop, &things->err));
     good(dtensor_alloc(things->ctx, 4000, &mem, &things->err));
@@ -338,7 +339,7 @@ static void rank_finished(int rank, int n, void *path)
     need(elements[1] == rank * 500 + 1 && here.memory[7] == 11
          && dtensor_rank(here.ctx) == rank
          && dtensor_mesh_size(here.world) == n, "what is left can be read");
-    need(dtensor_uniform(here.tensor, 0, 9, here.generator, &here.err)
+    need(dtensor_fill_uniform(here.tensor, 0, 9, here.generator, &here.err)
          == DTENSOR_EINVAL && !strstr(here.err.text, "fini"),
          "of integers, not: %s", here.err.text);
     here.request = NULL;

@@ -44,7 +44,7 @@ else
         is "the tour of C++ on $ranks ranks" "$(on $ranks ./tour)" \
             "sum 2016, last 63, equal 1
 moved 1, left 0
-loaded 1
+loaded 1, filled 1
 loss 40, dims 2, gradient 1
 collectives wrong on 0
 -1: placements: word 1 of \"S(4)\" is \"S(4)\", but the tensor has 1 dimensions

@@ -28,8 +28,10 @@ static void tensors(const dt::context &job)
     back.save("tour.npy");
     columns = dt::load(columns.spec(), "tour.npy");
     bool same = dt::equal(back, columns);
+    back.fill_value(2);
+    bool filled = back.full_tensor<float>()[63] == 2;
     if (job.rank() == 0)
-        std::printf("loaded %d\n", same);
+        std::printf("loaded %d, filled %d\n", same, filled);
 }
 
 static void operators(const dt::context &job)

@@ -74,20 +74,20 @@ static void test_groups(void)
        "in words");
     ok(dtensor_mesh_dim(plain, "", &dim, NULL) == DTENSOR_EINVAL,
        "no name is nobody's name");
-    ok(dtensor_mesh_local_rank(mesh, 0, &at, NULL) == 0 && at == 1 &&
-       dtensor_mesh_local_rank(mesh, 2, &at, NULL) == 0 && at == 0 &&
-       dtensor_mesh_local_rank(part(mesh, "dp"), -1, &at, NULL) == 0 &&
+    ok(dtensor_mesh_coord_along(mesh, 0, &at, NULL) == 0 && at == 1 &&
+       dtensor_mesh_coord_along(mesh, 2, &at, NULL) == 0 && at == 0 &&
+       dtensor_mesh_coord_along(part(mesh, "dp"), -1, &at, NULL) == 0 &&
        at == 1, "local ranks of rank 6 in 2x2x2");
-    ok(dtensor_mesh_local_rank(mesh, -1, &at, &mesh_err) == DTENSOR_EINVAL &&
+    ok(dtensor_mesh_coord_along(mesh, -1, &at, &mesh_err) == DTENSOR_EINVAL &&
        at == 1, "the dimension must be named when there are several");
     is(mesh_err.text, "mesh: which dimension of mesh(dp=2,pp=2,tp=2)? (-1 "
        "needs a mesh of one dimension, it has 3)", "in words");
     FLATTEN(part(mesh, "dp,pp"), NULL);
-    ok(dtensor_mesh_local_rank(made, 0, &at, NULL) == 0 && at == 3,
+    ok(dtensor_mesh_coord_along(made, 0, &at, NULL) == 0 && at == 3,
        "the local rank along a flattened dimension");
     dtensor_mesh_create(&ctx, 1, (const int[]){ 2 }, NULL,
                         (const int[]){ 4, 5 }, &plain, NULL);
-    ok(dtensor_mesh_local_rank(plain, 0, &at, NULL) == 0 && at == -1,
+    ok(dtensor_mesh_coord_along(plain, 0, &at, NULL) == 0 && at == -1,
        "outside it is -1");
 }
 

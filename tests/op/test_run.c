@@ -277,8 +277,8 @@ static void random_numbers(struct job *job, const struct dtensor_mesh *mesh)
         good(dtensor_op(normal ? "randn_like" : "rand_like", 1, in, NULL, 1,
                         &a, &job->err));
         good(dtensor_manual_seed(mesh, 7, NULL, &job->err));
-        good((normal ? dtensor_randn_like : dtensor_rand_like)(like, NULL, &b,
-                                                               &job->err));
+        good((normal ? dtensor_randn : dtensor_rand)(dtensor_spec_of(like),
+                                                     NULL, &b, &job->err));
         good(dtensor_equal(a, b, &equal, &job->err));
         need(equal, "%s has other numbers", normal ? "randn_like"
                                                    : "rand_like");

@@ -120,7 +120,7 @@ static struct dtensor *weights(const struct dtensor_mesh *mesh, int ndim,
 
     check(dtensor_spec_on(&spec, mesh, "R", DTENSOR_F32, ndim, shape, &err));
     check(dtensor_empty(&spec, &t, &err));
-    check(dtensor_normal(t, 0, 0.03, NULL, &err));
+    check(dtensor_fill_normal(t, 0, 0.03, NULL, &err));
     return t;
 }
 

@@ -8,14 +8,14 @@
 const char *const names[NCALLS] = {
     "uniform", "normal", "log_normal", "exponential", "trunc_normal",
     "bernoulli", "integers", "bits", "rand", "randn", "randint", "randperm",
-    "rand_like", "randn_like", "randint_like", "dropout"
+    "dropout"
 };
 const struct numbers fine[NCALLS] = {
     [UNIFORM] = { .p = { -1, 1 } }, [NORMAL] = { .p = { 1, 2 } },
     [LOG_NORMAL] = { .p = { 0, 1 } }, [EXPONENTIAL] = { .p = { 2 } },
     [TRUNC_NORMAL] = { .p = { 0, 1, -1, 2 } }, [BERNOULLI] = { .p = { 0.5 } },
     [INTEGERS] = { .to = 9 }, [RANDINT] = { .to = 9 },
-    [RANDINT_LIKE] = { .to = 9 }, [DROPOUT] = { .p = { 0.5 } }
+    [DROPOUT] = { .p = { 0.5 } }
 };
 
 int call_it(enum call call, const struct numbers *x, struct dtensor *t,
@@ -26,24 +26,21 @@ int call_it(enum call call, const struct numbers *x, struct dtensor *t,
     const double *p = x->p;
 
     switch (call) {
-    case UNIFORM:      return dtensor_uniform(t, p[0], p[1], gen, err);
-    case NORMAL:       return dtensor_normal(t, p[0], p[1], gen, err);
-    case LOG_NORMAL:   return dtensor_log_normal(t, p[0], p[1], gen, err);
-    case EXPONENTIAL:  return dtensor_exponential(t, p[0], gen, err);
-    case TRUNC_NORMAL: return dtensor_trunc_normal(t, p[0], p[1], p[2], p[3],
-                                                   gen, err);
-    case BERNOULLI:    return dtensor_bernoulli(t, p[0], gen, err);
-    case INTEGERS:     return dtensor_integers(t, x->from, x->to, gen, err);
-    case BITS:         return dtensor_bits(t, gen, err);
+    case UNIFORM:      return dtensor_fill_uniform(t, p[0], p[1], gen, err);
+    case NORMAL:       return dtensor_fill_normal(t, p[0], p[1], gen, err);
+    case LOG_NORMAL:   return dtensor_fill_log_normal(t, p[0], p[1], gen, err);
+    case EXPONENTIAL:  return dtensor_fill_exponential(t, p[0], gen, err);
+    case TRUNC_NORMAL: return dtensor_fill_trunc_normal(t, p[0], p[1], p[2],
+                                                        p[3], gen, err);
+    case BERNOULLI:    return dtensor_fill_bernoulli(t, p[0], gen, err);
+    case INTEGERS:     return dtensor_fill_integers(t, x->from, x->to, gen,
+                                                    err);
+    case BITS:         return dtensor_fill_bits(t, gen, err);
     case RAND:         return dtensor_rand(spec, gen, outp, err);
     case RANDN:        return dtensor_randn(spec, gen, outp, err);
     case RANDINT:      return dtensor_randint(spec, x->from, x->to, gen, outp,
                                               err);
     case RANDPERM:     return dtensor_randperm(spec, gen, outp, err);
-    case RAND_LIKE:    return dtensor_rand_like(t, gen, outp, err);
-    case RANDN_LIKE:   return dtensor_randn_like(t, gen, outp, err);
-    case RANDINT_LIKE: return dtensor_randint_like(t, x->from, x->to, gen, outp,
-                                                   err);
     case DROPOUT:      return dtensor_dropout(t, p[0], gen, outp, NULL, err);
     case NCALLS:       break;
     }

@@ -28,7 +28,7 @@ static bool has_type(enum call call, enum dtensor_dtype dtype)
         return kind != DTN_DTYPE_FLOAT && kind != DTN_DTYPE_COMPLEX;
     case BERNOULLI:
         return kind != DTN_DTYPE_COMPLEX;
-    case INTEGERS: case RANDINT: case RANDINT_LIKE: case RANDPERM:
+    case INTEGERS: case RANDINT: case RANDPERM:
         return kind != DTN_DTYPE_COMPLEX && kind != DTN_DTYPE_BOOL;
     default:
         return kind == DTN_DTYPE_FLOAT;
@@ -131,8 +131,6 @@ static const struct {
     WHOLE(INTEGERS, DTENSOR_F16, 0, 2050, "f16 holds -2048 to 2048"),
     WHOLE(RANDINT, DTENSOR_I64, 7, 7, "is empty"),
     WHOLE(RANDINT, DTENSOR_I16, 0, 40000, "i16 holds"),
-    WHOLE(RANDINT_LIKE, DTENSOR_I64, 7, 6, "is empty"),
-    WHOLE(RANDINT_LIKE, DTENSOR_U8, 0, 257, "u8 holds"),
     WHOLE(RANDPERM, DTENSOR_BOOL, 0, 0, "bool holds 0 to 1"),
     WHOLE(RANDPERM, DTENSOR_F8E5M2, 0, 0, "f8e5m2 holds -8 to 8"),
 };

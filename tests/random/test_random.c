@@ -51,11 +51,13 @@ static struct dtensor *draw(struct job *job, const struct dtensor_spec *spec,
     }
     good(dtensor_rand(spec, gen, &t, &job->err));
     switch (which) {
-    case 2: good(dtensor_log_normal(t, 1, 2, gen, &job->err)); break;
-    case 3: good(dtensor_exponential(t, 2, gen, &job->err)); break;
-    case 4: good(dtensor_trunc_normal(t, 0, 1, -1, 2, gen, &job->err)); break;
-    case 5: good(dtensor_bernoulli(t, 0.3, gen, &job->err)); break;
-    case 6: good(dtensor_integers(t, -100, 100, gen, &job->err)); break;
+    case 2: good(dtensor_fill_log_normal(t, 1, 2, gen, &job->err)); break;
+    case 3: good(dtensor_fill_exponential(t, 2, gen, &job->err)); break;
+    case 4:
+        good(dtensor_fill_trunc_normal(t, 0, 1, -1, 2, gen, &job->err));
+        break;
+    case 5: good(dtensor_fill_bernoulli(t, 0.3, gen, &job->err)); break;
+    case 6: good(dtensor_fill_integers(t, -100, 100, gen, &job->err)); break;
     case 7:
         good(dtensor_dropout(t, 0.4, gen, &dropped, NULL, &job->err));
         dtensor_destroy(t);
@@ -252,20 +254,18 @@ static void own_generator(int rank, int n, void *arg)
     good(dtensor_rand(&spec, gen, &a, &job->err));
     need(dtensor_generator_offset(gen) == 36, "it has advanced by 36");
     good(dtensor_manual_seed(world, 55, gen, &job->err));
-    good(dtensor_rand_like(a, gen, &b, &job->err));
+    good(dtensor_rand(dtensor_spec_of(a), gen, &b, &job->err));
     need(dtensor_local_bytes(a) == 0 ||
          memcmp(dtensor_to_local(a), dtensor_to_local(b),
                 dtensor_local_bytes(a)) == 0, "seeded alike, but different");
     need(dtensor_generator_offset(dtensor_generator_default(job->ctx)) == 0,
          "the default one has not moved");
     dtensor_destroy(b);
-    good(dtensor_randn_like(a, gen, &b, &job->err));
-    dtensor_destroy(b);
-    good(dtensor_randint_like(a, 3, 5, gen, &b, &job->err));
+    good(dtensor_randint(&spec, 3, 5, gen, &b, &job->err));
     for (size_t i = 0; i < dtensor_local_bytes(b) / sizeof(float); i++)
         need(get(DTENSOR_F32, dtensor_to_local(b), (int64_t)i) == 3 ||
              get(DTENSOR_F32, dtensor_to_local(b), (int64_t)i) == 4,
-             "randint_like(3, 5)");
+             "randint(3, 5)");
     dtensor_destroy(a);
     dtensor_destroy(b);
     dtensor_generator_destroy(gen);

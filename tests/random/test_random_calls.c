@@ -95,45 +95,6 @@ static void generators(int rank, int n, void *arg)
     dtensor_fini(job->ctx);
 }
 
-/* What is made like a tensor has its spec, and the numbers that a factory makes
- * of that spec.
- */
-static void likes(int rank, int n, void *arg)
-{
-    static const enum call pairs[][2] = {
-        { RAND, RAND_LIKE }, { RANDN, RANDN_LIKE }, { RANDINT, RANDINT_LIKE }
-    };
-    struct job the_job, *job = &the_job;
-    struct dtensor_generator *gen = NULL;
-    const struct dtensor_mesh *world;
-    struct dtensor *t;
-
-    job_open(job, rank, n, NULL);
-    good(dtensor_mesh_find(job->ctx, "world", &world, &job->err));
-    good(dtensor_generator_create(3, &gen, &job->err));
-    t = make_tensor(job, "C(0,5)", DTENSOR_BF16);
-    for (size_t i = 0; i < DTN_COUNT(pairs); i++) {
-        struct dtensor *made[2] = { NULL, NULL };
-
-        for (int k = 0; k < 2; k++) {
-            good(dtensor_manual_seed(world, 3, gen, &job->err));
-            good(call_it(pairs[i][k], &fine[pairs[i][k]], t, gen, &made[k],
-                         &job->err));
-            need(memcmp(dtensor_spec_of(made[k]), dtensor_spec_of(t),
-                        sizeof(struct dtensor_spec)) == 0, "%s: another spec",
-                 names[pairs[i][k]]);
-        }
-        need(memcmp(dtensor_to_local(made[0]), dtensor_to_local(made[1]),
-                    dtensor_local_bytes(t)) == 0, "%s makes others",
-             names[pairs[i][1]]);
-        dtensor_destroy(made[0]);
-        dtensor_destroy(made[1]);
-    }
-    dtensor_destroy(t);
-    dtensor_generator_destroy(gen);
-    dtensor_fini(job->ctx);
-}
-
 /* Everybody gets seed and offset of the mesh's first rank; of a generator of
  * one's own, too, and the context's is then as it was.
  */
@@ -216,8 +177,6 @@ int main(void)
     ok(ranks_run(3, 60, generators, NULL, NULL) == 0, "each of %d calls, by "
        "every tracker and fill, takes a generator of one's own, and advances "
        "it as the context's", NCALLS);
-    ok(ranks_run(2, 60, likes, NULL, NULL) == 0, "rand_like and its kin make "
-       "what rand makes of that spec");
     ok(ranks_run(4, 60, eager_start, NULL, NULL) == 0, "eager start: the state "
        "of the mesh's first rank");
     path = ranks_file("shm", 4, "[mesh \"grid\"]\ndims = pp=2, tp=2\n[seed]\n"

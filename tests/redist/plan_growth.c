@@ -225,7 +225,7 @@ static double made_seconds(const struct made *made, struct room *room, int size)
 
     for (int t = 0; t < TRIES; t++) {
         if (made->planned) {
-            good(dtensor_init_plan(NULL, size, 8, &room->ctx, &room->err));
+            good(dtensor_init_offline(NULL, size, 8, &room->ctx, &room->err));
             good(dtensor_mesh_find(room->ctx, "world", &room->world,
                                    &room->err));
         }

@@ -10,7 +10,7 @@ struct dtensor_ctx *planner_of(int nranks, int per_host)
     struct dtensor_ctx *lone = NULL;
     struct dtensor_error err;
 
-    if (dtensor_init_plan(NULL, nranks, per_host, &lone, &err) != 0) {
+    if (dtensor_init_offline(NULL, nranks, per_host, &lone, &err) != 0) {
         note("%s", err.text);
         exit(1);
     }

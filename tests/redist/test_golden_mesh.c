@@ -481,7 +481,7 @@ int main(void)
     compare("mesh.txt", mesh_line, "slices, flattened and unflattened meshes");
     note("%d refusal of a dimension of size 1 that is named twice", refusals);
     compare("algebra.txt", algebra_line, "the algebra of layouts");
-    if (dtensor_init_plan(NULL, WORLD, 0, &planner, NULL) != 0)
+    if (dtensor_init_offline(NULL, WORLD, 0, &planner, NULL) != 0)
         abort();
     compare("traces.txt", trace_line, "greedy plans, step by step");
     ok(dearer == 0, "min-cost plans are never dearer than greedy ones");

@@ -101,10 +101,10 @@ static void meshes_asked(struct dtensor_ctx *ctx)
     static const int last[] = { 7 }, one[] = { 1 };
     const struct dtensor_mesh *mesh = named(ctx, 2, two_four, "dp,tp"), *alone;
 
-    row("1.3", dtensor_mesh_local_rank(mesh, -1, out.number, &why),
+    row("1.3", dtensor_mesh_coord_along(mesh, -1, out.number, &why),
         "mesh: which dimension of mesh(dp=2,tp=4)? (-1 needs a mesh of one "
         "dimension, it has 2)");
-    row("1.3", dtensor_mesh_local_rank(mesh, 2, out.number, &why),
+    row("1.3", dtensor_mesh_coord_along(mesh, 2, out.number, &why),
         "mesh: no dimension 2 in mesh(dp=2,tp=4); expected 0 to 1");
     row("1.3", dtensor_mesh_along(mesh, -1, &out.mesh, &why),
         "mesh: which dimension of mesh(dp=2,tp=4)? (-1 needs a mesh of one "
@@ -118,7 +118,7 @@ static void meshes_asked(struct dtensor_ctx *ctx)
     outs_begin();
     allowed("1.3", dtensor_mesh_coord(alone, 0, out.number) == 0 &&
             dtensor_mesh_index(alone, 0) == -1 && outs_untouched() &&
-            dtensor_mesh_local_rank(alone, -1, out.number, &why) == 0 &&
+            dtensor_mesh_coord_along(alone, -1, out.number, &why) == 0 &&
             out.number[0] == -1, "a rank outside has no coordinate, no error");
     allowed("1.3", dtensor_mesh_rank(slice(alone, "x"), 0) == 7,
             "a rank outside may ask for the ranks of a mesh");
@@ -245,8 +245,8 @@ int main(void)
 {
     struct dtensor_ctx *ctx = NULL, *large = NULL;
 
-    if (dtensor_init_plan(NULL, 8, 0, &ctx, &why) != 0 ||
-        dtensor_init_plan(NULL, 36, 0, &large, &why) != 0)
+    if (dtensor_init_offline(NULL, 8, 0, &ctx, &why) != 0 ||
+        dtensor_init_offline(NULL, 36, 0, &large, &why) != 0)
         return skip_all(why.text);
     meshes_made(ctx);
     meshes_asked(ctx);

@@ -351,8 +351,8 @@ int main(void)
 {
     struct dtensor_ctx *ctx = NULL, *large = NULL;
 
-    if (dtensor_init_plan(NULL, 8, 0, &ctx, &why) != 0 ||
-        dtensor_init_plan(NULL, 36, 0, &large, &why) != 0)
+    if (dtensor_init_offline(NULL, 8, 0, &ctx, &why) != 0 ||
+        dtensor_init_offline(NULL, 36, 0, &large, &why) != 0)
         return skip_all(why.text);
     placements(ctx);
     specs(ctx);

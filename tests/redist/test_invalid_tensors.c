@@ -237,7 +237,7 @@ static void random_numbers(struct room *room)
     row("6", dtensor_generator_set_state(gen, state, 15, &why), "generator: a "
         "state of 15 bytes; expected 16");
     good(dtensor_redistribute(room->t, "P", &terms, &job->err));
-    row("6", dtensor_uniform(terms, 0, 1, gen, &why), "uniform: f32[4,6]  "
+    row("6", dtensor_fill_uniform(terms, 0, 1, gen, &why), "uniform: f32[4,6]  "
         "P(sum)" WORLD ": no placement may be Partial (make it of R and "
         "redistribute)");
     need(dtensor_generator_seed(gen) == 7 && dtensor_generator_offset(gen) == 0,
@@ -305,7 +305,7 @@ static void refusals(int rank, int n, void *arg)
 
     (void)arg;
     job_open(job, rank, n, NULL);
-    good(dtensor_init_plan(NULL, n, 0, &foreign, &job->err));
+    good(dtensor_init_offline(NULL, n, 0, &foreign, &job->err));
     room_open(&room, job);
     creation(&room);
     parts(&room);

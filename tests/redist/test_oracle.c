@@ -65,7 +65,7 @@ static void all_meshes(void)
 {
     int sizes[DTENSOR_MAX_DIMS] = { 1 };
 
-    if (dtensor_init_plan(NULL, ORACLE_RANKS, 0, &ctx, NULL) != 0)
+    if (dtensor_init_offline(NULL, ORACLE_RANKS, 0, &ctx, NULL) != 0)
         abort();
     mesh_add(ctx, 1, sizes);
     mesh_grow(ctx, 0, sizes, ORACLE_RANKS);

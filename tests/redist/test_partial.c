@@ -205,7 +205,7 @@ int main(void)
 {
     int sizes[DTENSOR_MAX_DIMS] = { 1, 2, 1 }, bad;
 
-    if (dtensor_init_plan(NULL, RANKS, 0, &ctx, NULL) != 0)
+    if (dtensor_init_offline(NULL, RANKS, 0, &ctx, NULL) != 0)
         return skip_all("no context");
     mesh_add(ctx, 3, sizes);
     mesh_grow(ctx, 0, sizes, RANKS);

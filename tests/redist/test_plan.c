@@ -284,9 +284,9 @@ static void test_planning(struct dtensor_ctx *ctx)
        "collectives are refused: %s", err.text);
     ok(dtensor_barrier(spec.mesh, &err) == DTENSOR_EINVAL,
        "barriers are refused");
-    ok(dtensor_init_plan(NULL, 0, 0, &none, &err) == DTENSOR_EINVAL && !none,
+    ok(dtensor_init_offline(NULL, 0, 0, &none, &err) == DTENSOR_EINVAL && !none,
        "no ranks at all: %s", err.text);
-    ok(dtensor_init_plan("/no/such/file", 0, 0, &none, &err) < 0 && !none,
+    ok(dtensor_init_offline("/no/such/file", 0, 0, &none, &err) < 0 && !none,
        "no such file: %s", err.text);
 }
 

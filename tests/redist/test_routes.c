@@ -315,7 +315,7 @@ int main(void)
 {
     struct dtensor_ctx *ctx = NULL;
 
-    if (dtensor_init_plan(NULL, 8, 0, &ctx, NULL) != 0)
+    if (dtensor_init_offline(NULL, 8, 0, &ctx, NULL) != 0)
         return skip_all("no context");
     test_lengths(ctx);
     test_selectable(ctx);

@@ -328,7 +328,7 @@ int main(void)
     static const int line[] = { 4 }, square[] = { 2, 3 };
     const char *path;
 
-    if (dtensor_init_plan(NULL, 8, 0, &ctx, NULL) != 0)
+    if (dtensor_init_offline(NULL, 8, 0, &ctx, NULL) != 0)
         return skip_all("no context");
     test_checked(1, line, one, (int)DTN_COUNT(one));
     test_checked(2, square, two, (int)DTN_COUNT(two));

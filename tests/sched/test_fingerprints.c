@@ -413,7 +413,7 @@ static int specs_twice(uint64_t value[], size_t n)
     struct dtensor_spec src, dst;
     struct dtensor_error err;
 
-    if (dtensor_init_plan(NULL, 4, 4, &ctx, &err) != 0)
+    if (dtensor_init_offline(NULL, 4, 4, &ctx, &err) != 0)
         return -1;
     for (size_t k = 0; k < n; k++) {
         size_t i = k;

@@ -197,7 +197,7 @@ static void wrong_backwards(struct job *job, struct dtensor_tape *tape,
             "the backward of bad made f64[]");
     good(dtensor_tape_begin(tape, &job->err));
     good(dtensor_tape_note(tape, &call, &job->err));
-    good(dtensor_uniform(x, 0, 1, NULL, &job->err));
+    good(dtensor_fill_uniform(x, 0, 1, NULL, &job->err));
     refused(job, dtensor_tape_backward(tape, y, y, &job->err),
             "input 0 of bad was changed in place");
 }

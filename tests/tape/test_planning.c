@@ -283,7 +283,7 @@ int main(void)
     counted = (struct moved (*)[CASES_MAX])(crowd + 1);
     ok(ranks_run(RANKS, 120, rank_main, NULL, NULL) == 0,
        "the program runs on %d ranks", RANKS);
-    good(dtensor_init_plan(NULL, RANKS, 0, &job->ctx, &job->err));
+    good(dtensor_init_offline(NULL, RANKS, 0, &job->ctx, &job->err));
     job->ctx->ranks_per_cpu = *crowd;
     program(told);
     for (int i = 0; i < NSTEPS; i++)

@@ -357,7 +357,7 @@ static void planning(void)
     struct dtensor_spec in[2], want[2], out[1];
     struct dtensor_op_info info = { .nout = 0 };
     struct dtensor_ctx *ctx = NULL;
-    int rc = dtensor_init_plan(NULL, 8, 0, &ctx, &err);
+    int rc = dtensor_init_offline(NULL, 8, 0, &ctx, &err);
 
     if (rc == 0)
         rc = dtensor_op_register(ctx, &(struct dtensor_op_def){

@@ -314,7 +314,7 @@ static void changed(struct job *job)
     dtensor_destroy(loss);
     good(dtensor_tape_begin(tape, &job->err));
     y = op(job, "add", x, factor);
-    good(dtensor_uniform(factor, 0, 1, NULL, &job->err));
+    good(dtensor_fill_uniform(factor, 0, 1, NULL, &job->err));
     loss = op(job, "sum", y, NULL);
     good(dtensor_tape_backward(tape, loss, NULL, &job->err));
     is(job, tape, x, 4, (const double[]){ 1, 1, 1, 1 }, "of a term");

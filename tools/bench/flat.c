@@ -173,8 +173,8 @@ static int flat_persist(struct flat *f, struct dtensor_error *err)
 
     if (b->position < 0 || f->call.coll == DTENSOR_NCOLLECTIVES)
         return 0;
-    return dtensor_call_create(b->mesh, &f->call, f->in, f->out,
-                               &f->persistent, err);
+    return dtensor_persistent_create(b->mesh, &f->call, f->in, f->out,
+                                     &f->persistent, err);
 }
 
 int flat_open(struct bench *b, const struct bench_case *c,

@@ -85,9 +85,9 @@ static int input_fill(struct dtensor *t, char letter,
     int rc = dtensor_generator_create(1, &gen, err);
 
     if (rc == 0 && (letter == 'i' || letter == 'c'))
-        rc = dtensor_integers(t, 0, opt->shape[letter == 'c'], gen, err);
+        rc = dtensor_fill_integers(t, 0, opt->shape[letter == 'c'], gen, err);
     else if (rc == 0)
-        rc = dtensor_uniform(t, 0.25, 4, gen, err);
+        rc = dtensor_fill_uniform(t, 0.25, 4, gen, err);
     dtensor_generator_destroy(gen);
     return rc;
 }

@@ -46,15 +46,15 @@ static int rng_fill(struct rng *rng, const struct rng_dist *dist,
     struct dtensor *t = rng->t;
 
     switch (dist - rng_dists) {
-    case 0: return dtensor_uniform(t, p[0], p[1], rng->gen, err);
-    case 1: return dtensor_normal(t, p[0], p[1], rng->gen, err);
-    case 2: return dtensor_log_normal(t, p[0], p[1], rng->gen, err);
-    case 3: return dtensor_exponential(t, p[0], rng->gen, err);
-    case 4: return dtensor_bernoulli(t, p[0], rng->gen, err);
-    case 5: return dtensor_trunc_normal(t, p[0], p[1], p[2], p[3], rng->gen,
-                                        err);
-    case 6: return dtensor_integers(t, whole[0], whole[1], rng->gen, err);
-    default: return dtensor_bits(t, rng->gen, err);
+    case 0: return dtensor_fill_uniform(t, p[0], p[1], rng->gen, err);
+    case 1: return dtensor_fill_normal(t, p[0], p[1], rng->gen, err);
+    case 2: return dtensor_fill_log_normal(t, p[0], p[1], rng->gen, err);
+    case 3: return dtensor_fill_exponential(t, p[0], rng->gen, err);
+    case 4: return dtensor_fill_bernoulli(t, p[0], rng->gen, err);
+    case 5: return dtensor_fill_trunc_normal(t, p[0], p[1], p[2], p[3],
+                                             rng->gen, err);
+    case 6: return dtensor_fill_integers(t, whole[0], whole[1], rng->gen, err);
+    default: return dtensor_fill_bits(t, rng->gen, err);
     }
 }
 

@@ -147,8 +147,9 @@ int session_plan(struct bench *b, const struct bench_options *opt,
 
     memset(b, 0, sizeof *b);
     b->opt = opt;
-    rc = dtensor_init_plan(session_file(opt), opt->local ? (int)opt->local : 1,
-                           0, &b->ctx, err);
+    rc = dtensor_init_offline(session_file(opt),
+                              opt->local ? (int)opt->local : 1, 0, &b->ctx,
+                              err);
     if (rc)
         return rc;
     b->nranks = dtensor_world_size(b->ctx);

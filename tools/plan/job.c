@@ -107,8 +107,8 @@ static int job_mesh(const struct plan_options *opt, struct plan_job *job)
         return plan_usage("--per-host \"%s\": expected a number of ranks",
                           opt->per_host);
     job->per_host = (int)per_host[0];
-    rc = dtensor_init_plan(opt->cluster, (int)ranks, (int)per_host[0],
-                           &job->ctx, &err);
+    rc = dtensor_init_offline(opt->cluster, (int)ranks, (int)per_host[0],
+                              &job->ctx, &err);
     if (rc == 0 && opt->mesh)
         rc = n > 0 ? dtensor_mesh_create(job->ctx, n, sizes, opt->names, NULL,
                                          &job->mesh, &err)
