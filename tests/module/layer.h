@@ -26,8 +26,8 @@ void small_norm(struct dtensor_module *parent, const char *name, int seed);
 struct dtensor_module *own(struct dtensor_module *parent, const char *name,
                            dtensor_forward_f *forward);
 
-/* The layer: norm1, attn with q, k, v and out, norm2, mlp with up, act and down;
- * `parent` NULL: it is the top.
+/* The layer: norm1, attn with q, k, v and out, norm2, mlp with up, act and
+ * down; `parent` NULL: it is the top.
  */
 struct dtensor_module *layer(struct dtensor_module *parent, const char *name,
                              bool attention_bias);

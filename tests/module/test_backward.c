@@ -279,7 +279,7 @@ int main(void)
         ok(tree_ranks(parts[i].run), "%s", parts[i].claim);
     ok(tree_ranks_but(VICTIM, death_before), "a rank that dies before the "
        "backward is named with the module whose gradient needs it");
-    ok(tree_ranks_but(VICTIM, death_inside), "so is one that dies inside it, by "
-       "all others");
+    ok(tree_ranks_but(VICTIM, death_inside), "so is one that dies inside it, "
+       "by all others");
     return done();
 }

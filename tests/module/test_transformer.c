@@ -3,8 +3,8 @@
  * Two embeddings cut by rows, layers cut by heads, a norm and a head whose
  * scores are gathered: PyTorch's test model, with one and two layers, with the
  * head's weight of its own or that of the first embedding, and with the
- * sequence cut between all of them or not.  Forward it moves what PyTorch's counts say.
- * Backward it moves less:
+ * sequence cut between all of them or not.  Forward it moves what PyTorch's
+ * counts say.  Backward it moves less:
  *
  *   allreduces     PyTorch sums the gradients of q, k and v along the ranks one
  *                  by one; here they are added first, so that a layer has 2
@@ -136,7 +136,8 @@ static int watch(struct dtensor_module *m, void *tape,
     const char *name;
     int rc = 0;
 
-    for (int i = 0; rc == 0 && (t = dtensor_module_param_at(m, i, &name)); i++) {
+    for (int i = 0; rc == 0 && (t = dtensor_module_param_at(m, i, &name));
+         i++) {
         need(nparams < PARAMS, "too many parameters");
         params[nparams++] = t;
         rc = dtensor_tape_watch(tape, t, err);
@@ -323,7 +324,7 @@ int main(void)
 {
     ok(tree_ranks(models), "a language model moves no more than PyTorch's, and "
        "has the gradients of one rank");
-    ok(tree_ranks(losses), "a loss of scores whose classes are cut moves what it "
-       "should");
+    ok(tree_ranks(losses), "a loss of scores whose classes are cut moves what "
+       "it should");
     return done();
 }

@@ -1,0 +1,213 @@
+/* test_overlap.c - a ring sends the next keys while it computes with these
+ *
+ * Four ranks over TCP.  In every step but the last, forward and backward, the
+ * shift of keys and values has begun before the products with those at hand
+ * begin; when these end, the transports have taken bytes of it, as the counters
+ * of dtensor_debug_begin() say; and only then the rank waits for it.  Ranks
+ * meet before the products, so that a slow peer is not taken for one that
+ * waits.
+ *
+ * Without this test, a ring could wait for the next keys first: results are the
+ * same, and transfer and arithmetic take turns.
+ */
+#include "attention/blocks.h"
+#include "coll/message.h"
+#include "debug/counters.h"
+#include "dtensor.h"
+#include "tests/support/job.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { RANKS = 4, HEADS = 8, ROWS = 256, WIDTH = 16 };
+
+static struct job the_job, *job = &the_job;
+static _Atomic int *met;          /* shared: how often ranks met in all       */
+static int meetings;              /* of this rank                             */
+static int shifts, steps, overlapped;     /* of this rank, in this call       */
+static int flying;                /* shifts that are not waited for           */
+static uint64_t before;           /* bytes taken before the first of them     */
+static struct dtensor_request *requests[2];      /* theirs                    */
+
+int __real_dtn_shift_start(const struct dtn_group *group, const void *in,
+                           void *out, size_t bytes,
+                           struct dtensor_request **requestp,
+                           struct dtensor_error *err);
+int __wrap_dtn_shift_start(const struct dtn_group *group, const void *in,
+                           void *out, size_t bytes,
+                           struct dtensor_request **requestp,
+                           struct dtensor_error *err);
+int __real_dtensor_wait(struct dtensor_request *request,
+                        struct dtensor_error *err);
+int __wrap_dtensor_wait(struct dtensor_request *request,
+                        struct dtensor_error *err);
+int __real_dtn_queries_see(const struct dtn_queries *queries,
+                           const struct dtn_keys *keys,
+                           struct dtensor_error *err);
+int __wrap_dtn_queries_see(const struct dtn_queries *queries,
+                           const struct dtn_keys *keys,
+                           struct dtensor_error *err);
+int __real_dtn_queries_back(const struct dtn_queries *queries,
+                            const struct dtn_keys *keys,
+                            struct dtensor_error *err);
+int __wrap_dtn_queries_back(const struct dtn_queries *queries,
+                            const struct dtn_keys *keys,
+                            struct dtensor_error *err);
+
+/* What transports took from this rank, as the counters have it. */
+static uint64_t taken(void)
+{
+    const struct dtn_counters *counters = dtn_counters_of(job->ctx);
+
+    return counters ? dtn_wire_bytes(counters) : 0;
+}
+
+int __wrap_dtn_shift_start(const struct dtn_group *group, const void *in,
+                           void *out, size_t bytes,
+                           struct dtensor_request **requestp,
+                           struct dtensor_error *err)
+{
+    int rc;
+
+    if (flying == 0)
+        before = taken();
+    rc = __real_dtn_shift_start(group, in, out, bytes, requestp, err);
+    if (rc == 0)
+        requests[flying++] = *requestp;
+    shifts++;
+    return rc;
+}
+
+int __wrap_dtensor_wait(struct dtensor_request *request,
+                        struct dtensor_error *err)
+{
+    for (int i = 0; i < flying; i++)
+        if (requests[i] == request) {
+            requests[i] = requests[--flying];
+            break;
+        }
+    return __real_dtensor_wait(request, err);
+}
+
+static void meet(void)
+{
+    atomic_fetch_add(met, 1);
+    meetings++;
+    for (int i = 0; atomic_load(met) < RANKS * meetings; i++) {
+        need(i < 60000, "the others do not come");
+        usleep(1000);
+    }
+}
+
+/* Around the products of a step. */
+static void products_begin(void)
+{
+    steps++;
+    if (flying > 0)
+        meet();
+}
+
+static void products_end(void)
+{
+    overlapped += flying > 0 && taken() > before;
+}
+
+int __wrap_dtn_queries_see(const struct dtn_queries *queries,
+                           const struct dtn_keys *keys,
+                           struct dtensor_error *err)
+{
+    int rc;
+
+    products_begin();
+    rc = __real_dtn_queries_see(queries, keys, err);
+    products_end();
+    return rc;
+}
+
+int __wrap_dtn_queries_back(const struct dtn_queries *queries,
+                            const struct dtn_keys *keys,
+                            struct dtensor_error *err)
+{
+    int rc;
+
+    products_begin();
+    rc = __real_dtn_queries_back(queries, keys, err);
+    products_end();
+    return rc;
+}
+
+/* Forward: the keys at hand and 3 that come, by 3 shifts.  Backward: gradients
+ * follow them by one step, so that they move in the last step too, and then
+ * once more, home.
+ */
+static void was(int wants_steps, int wants_shifts, int wants_overlapped,
+                const char *what)
+{
+    need(steps == wants_steps && shifts == wants_shifts && flying == 0,
+         "%s: %d steps, %d shifts, %d not waited for", what, steps, shifts,
+         flying);
+    need(overlapped == wants_overlapped, "%s: keys move while this rank "
+         "computes in %d of %d steps, not in %d", what, overlapped, steps,
+         wants_overlapped);
+    steps = shifts = overlapped = 0;
+}
+
+/* The first call connects the ranks and makes the plans of shifts. */
+static void first_call(struct dtensor *in[3],
+                       const struct dtensor_attention_options *how)
+{
+    struct dtensor *out = NULL;
+
+    good(dtensor_attention(in[0], in[1], in[2], how, &out, &job->err));
+    dtensor_destroy(out);
+    steps = shifts = overlapped = 0;
+}
+
+static void rank_main(int rank, int n, void *path)
+{
+    const int64_t shape[] = { 1, HEADS, ROWS, WIDTH };
+    const struct dtensor_attention_options how = {
+        .method = DTENSOR_ATTENTION_RING };
+    struct dtensor *in[3] = { NULL }, *out = NULL;
+    struct dtensor_tape *tape = NULL;
+    struct dtensor_spec spec;
+
+    job_open(job, rank, n, path);
+    good(dtensor_tape_create(job->ctx, &tape, &job->err));
+    for (int i = 0; i < 3; i++) {
+        good(dtensor_spec_init(&spec, job->ctx, "world", "S(2)", DTENSOR_F32, 4,
+                               shape, &job->err));
+        good(dtensor_randn(&spec, NULL, &in[i], &job->err));
+        good(dtensor_tape_watch(tape, in[i], &job->err));
+    }
+    first_call(in, &how);
+    good(dtensor_debug_begin(job->ctx, NULL, &job->err));
+    good(dtensor_tape_begin(tape, &job->err));
+    good(dtensor_attention(in[0], in[1], in[2], &how, &out, &job->err));
+    was(RANKS, RANKS - 1, RANKS - 1, "forward");
+    good(dtensor_tape_end(tape, &job->err));
+    good(dtensor_tape_backward(tape, out, out, &job->err));
+    was(RANKS, 2 * RANKS - 1, RANKS, "backward");
+    good(dtensor_debug_end(job->ctx, &job->err));
+    for (int i = 0; i < 3; i++)
+        dtensor_destroy(in[i]);
+    dtensor_destroy(out);
+    dtensor_tape_destroy(tape);
+    dtensor_fini(job->ctx);
+}
+
+int main(void)
+{
+    const char *path = ranks_file("tcp", RANKS, NULL);
+
+    met = mmap(NULL, sizeof *met, PROT_READ | PROT_WRITE,
+               MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    need(met != MAP_FAILED, "no shared memory");
+    ok(ranks_run(RANKS, 120, rank_main, (void *)(uintptr_t)path, NULL) == 0,
+       "the next keys move while those at hand are computed with");
+    remove(path);
+    return done();
+}
