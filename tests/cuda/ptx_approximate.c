@@ -42,5 +42,10 @@ float ptx_lg2(float x)
 
 float ptx_ex2(float x)
 {
-    return (float)(exp2((double)x) * (1 + part(x) * PTX_EX2_ERROR));
+    const float towards = part(x) > 0 ? INFINITY : 0;
+    float y = (float)exp2((double)x);
+
+    for (long n = lrint(fabs(part(x)) * PTX_EX2_UNITS); n > 0; n--)
+        y = isfinite(x) && isfinite(y) ? nextafterf(y, towards) : y;
+    return y;
 }
