@@ -28,6 +28,7 @@ guest 200 speed.sh
 guest 200 footprint.sh
 guest 120 refusals.sh
 gpu   400 gpudirect.sh
+gpu   600 gpusuites.sh
 pair  240 unlike.sh
 pair  240 hosts.sh 1
 pair  300 hosts.sh 2

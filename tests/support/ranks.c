@@ -64,6 +64,7 @@ const char *ranks_file(const char *wire, int n, const char *more)
     static char path[64];
     static int files;
     const char *hca = getenv("DTN_TEST_HCA");
+    const char *over = getenv("DTN_TEST_WIRE");
     FILE *file;
 
     snprintf(path, sizeof path, "ranks-%d-%d.ini", (int)getpid(), ++files);
@@ -72,7 +73,8 @@ const char *ranks_file(const char *wire, int n, const char *more)
         exit(99);
     fprintf(file, "[cluster]\nversion = 1\n[nodes \"here\"]\n"
             "hosts = localhost\nranks = %d\nhca = %s\n[transport]\n"
-            "intra_node = %s\n%s", n, hca ? hca : "none", wire,
+            "intra_node = %s\n%s", n, hca ? hca : "none",
+            over ? over : wire,
             more ? more : "connect_timeout = 20s\n");
     fclose(file);
     return path;

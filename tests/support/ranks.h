@@ -46,9 +46,9 @@ void ranks_setenv(const char *name, int value);
 pid_t rank_fork(int rank, int n, const char *job, rank_main_f *fn, void *arg);
 
 /* A cluster file of n ranks on this host that talk over `wire`, on the devices
- * DTN_TEST_HCA if set; `more` is the rest of [transport] and what follows,
- * NULL: patience.  The path is good until the next call, the file until the
- * caller removes it.
+ * DTN_TEST_HCA if set, and over DTN_TEST_WIRE, if set, instead; `more` is the
+ * rest of [transport] and what follows, NULL: patience.  The path is good until
+ * the next call, the file until the caller removes it.
  */
 const char *ranks_file(const char *wire, int n, const char *more);
 

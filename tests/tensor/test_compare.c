@@ -82,10 +82,12 @@ static void pairs(int rank, int n, void *arg)
                              &square, &job->err));
     for (size_t i = 0; i < DTN_COUNT(lines); i++)
         for (size_t k = 0; k < DTN_COUNT(lines); k++)
-            pair(job, line, lines[i], lines[k]);
+            if (rounds_pick())
+                pair(job, line, lines[i], lines[k]);
     for (size_t i = 0; i < DTN_COUNT(squares); i++)
         for (size_t k = 0; k < DTN_COUNT(squares); k++)
-            pair(job, square, squares[i], squares[k]);
+            if (rounds_pick())
+                pair(job, square, squares[i], squares[k]);
     dtensor_fini(job->ctx);
 }
 
