@@ -50,7 +50,9 @@ example layer sequence
 is "with the sequence cut a layer computes the same" \
     "$("$run" -n 2 "$top_builddir/tests/examples/layer" sequence)" \
     "$("$run" -n 2 "$top_builddir/tests/examples/layer")"
-example language
+# A text that people have written.
+cat "$top_srcdir/README.md" "$top_srcdir/doc/words.md" >"$dir/text"
+example language "$dir/text"
 example ring
 first=$(piped 1)
 awk '$3 != "loss" || (NR > 1 && !($4 < last)) { bad = 1 } { last = $4 }
@@ -70,4 +72,6 @@ is "restart: a rank is killed on the way" "$(
 out=$("$run" -n 2 "$top_builddir/tests/examples/restart" "$state" 40 2>&1)
 [[ $out == "rank 0: went on from step "[123]0$'\n'"rank 0: step 40" ]]
 ok $? "restart: two others go on from what it saved"
+is "each is under 200 lines" "$(wc -l "$top_srcdir"/tests/examples/*.[ch] |
+    awk '$2 != "total" && $1 >= 200')" ""
 done_testing

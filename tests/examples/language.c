@@ -2,27 +2,28 @@
  *
  *   $ cc -o language language.c example.c transformer.c \
  *         $(pkg-config --cflags --libs dtensor) -lm
- *   $ dtensor-run -n 8 ./language
+ *   $ dtensor-run -n 8 ./language FILE
  *
  * The mesh has two dimensions, on 8 ranks dp=4, tp=2: dp cuts the batch, tp the
  * layers.  Each rank computes some rows of the batch with some of the heads.
  * Operators find the placements in between; gradients of parameters are terms
  * along dp, which the tape sums in one batch.
  *
- * The text is written by the program: a few sentences, over and over.
+ * Every rank reads the text, and the model learns which letter comes next.
  */
 #include "example.h"
 #include "transformer.h"
 
+#include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { BATCH = 8, LENGTH = 16, WIDTH = 32, LAYERS = 2, LETTERS = 28, STEPS = 4
+enum { BATCH = 8, LENGTH = 16, WIDTH = 32, LAYERS = 2, LETTERS = 27, STEPS = 4
 };
 
-static const char text[] =
-    "a rank has a part of a tensor. a mesh has ranks. a part has rows. "
-    "a tensor is cut. a sum is made of terms. ranks send parts to ranks. ";
+static char text[1 << 16];        /* the first letters of the file            */
+static int letters;               /* how many                                 */
 
 /* ---------------------------------------------------------------- model --- */
 
@@ -80,11 +81,32 @@ static const char *place(const struct dtensor_module *module,
 
 /* ----------------------------------------------------------------- data --- */
 
+/* Letters of the file without their case; what stands between words is one "-".
+ */
+static void text_read(const char *path)
+{
+    FILE *file = path ? fopen(path, "r") : NULL;
+    int c;
+
+    while (file && letters < (int)sizeof text && (c = fgetc(file)) != EOF) {
+        if (isalpha(c))
+            text[letters++] = (char)tolower(c);
+        else if (letters > 0 && text[letters - 1] != '-')
+            text[letters++] = '-';
+    }
+    if (file)
+        fclose(file);
+    if (letters == 0) {
+        fprintf(stderr, "language: no letters (usage: language FILE)\n");
+        exit(1);
+    }
+}
+
 static int64_t letter(int i)
 {
-    const char c = text[i % (int)(sizeof text - 1)];
+    const char c = text[i % letters];
 
-    return c == ' ' ? 26 : c == '.' ? 27 : c - 'a';
+    return c == '-' ? 26 : c - 'a';
 }
 
 /* Rows of the text from `at` on, cut along dp. */
@@ -120,7 +142,7 @@ static double train(struct dtensor_tape *tape, struct dtensor_module *model,
     return descend(tape, model, loss, 0.2);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     struct dtensor_ctx *ctx = begin();
     const int n = dtensor_world_size(ctx), tp = n > 1 ? 2 : 1;
@@ -130,6 +152,7 @@ int main(void)
     struct dtensor_tape *tape;
     double loss;
 
+    text_read(argv[1]);
     check(dtensor_mesh_create(ctx, 2, (const int[]){ n / tp, tp }, "dp,tp",
                               NULL, &mesh, &err));
     check(dtensor_distribute_module(model, mesh, &how, &err));
