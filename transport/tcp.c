@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/seal.h"
+#include "base/sparse.h"
 #include "cluster/cluster.h"
 #include "transport/keepalive.h"
 #include "transport/transport.h"
@@ -102,19 +103,23 @@ static void tcp_close(struct dtn_transport *tp)
     if (tcp->epoll >= 0)
         close(tcp->epoll);
     free(tcp->regions);
+    dtn_sparse_free(tcp->peers, (size_t)tcp->nranks, sizeof tcp->peers[0]);
     free(tcp);
 }
 
 static int tcp_open(const struct dtn_open_args *args,
                     struct dtn_transport **tpp, struct dtensor_error *err)
 {
-    size_t size = sizeof(struct dtn_tcp) +
-                  (size_t)args->nranks * sizeof(struct dtn_tcp_peer *);
-    struct dtn_tcp *tcp = calloc(1, size);
+    struct dtn_tcp *tcp = calloc(1, sizeof *tcp);
     int rc;
 
-    if (!tcp)
-        return dtn_fail_nomem(err, "tcp", size);
+    if (tcp)
+        tcp->peers = dtn_sparse_new((size_t)args->nranks,
+                                    sizeof tcp->peers[0]);
+    if (!tcp || !tcp->peers) {
+        free(tcp);
+        return dtn_fail_nomem(err, "tcp", sizeof *tcp);
+    }
     tcp->base.ops = &dtn_tcp_ops;
     tcp->base.row_bytes = DTN_TCP_ROW_BYTES;
     tcp->log = args->log;

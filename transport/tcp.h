@@ -160,7 +160,7 @@ struct dtn_tcp {
     int idle_turns;               /* calls of progress() without events       */
     const struct dtn_transport_conf *conf;    /* of the cluster file          */
     int64_t dead_after_ms;        /* silence after which a peer is given up   */
-    struct dtn_tcp_peer *peers[]; /* [nranks] NULL until connect()            */
+    struct dtn_tcp_peer **peers;  /* [nranks] sparse; NULL until connect()    */
 };
 
 static inline struct dtn_tcp *dtn_tcp_of(const struct dtn_transport *tp)

@@ -11,6 +11,7 @@
  */
 #include "base/error.h"
 #include "base/log.h"
+#include "base/sparse.h"
 #include "base/units.h"
 #include "base/wait.h"
 #include "transport/arena.h"
@@ -83,12 +84,16 @@ static void verbs_close(struct dtn_transport *tp);
 static int verbs_open(const struct dtn_open_args *args,
                       struct dtn_transport **tpp, struct dtensor_error *err)
 {
-    struct dtn_verbs *verbs = calloc(1, sizeof *verbs + (size_t)args->nranks
-                                     * sizeof verbs->peers[0]);
+    struct dtn_verbs *verbs = calloc(1, sizeof *verbs);
     int rc;
 
-    if (!verbs)
+    if (verbs)
+        verbs->peers = dtn_sparse_new((size_t)args->nranks,
+                                      sizeof verbs->peers[0]);
+    if (!verbs || !verbs->peers) {
+        free(verbs);
         return dtn_fail_nomem(err, "verbs", sizeof *verbs);
+    }
     verbs->base.ops = &dtn_verbs_ops;
     verbs->args = *args;
     rc = dtn_verbs_rails_open(verbs, err);
@@ -117,8 +122,8 @@ static void verbs_drain(struct dtn_verbs *verbs)
     int64_t end = dtn_now_ns() + CLOSE_NS;
 
     dtn_verbs_release(verbs);
-    for (int r = 0; r < verbs->args.nranks; r++) {
-        struct dtn_verbs_peer *peer = &verbs->peers[r];
+    for (int i = 0; i < verbs->nmet; i++) {
+        struct dtn_verbs_peer *peer = verbs->met[i];
 
         for (int q = 0; q < peer->nqueues && peer->joined; q++) {
             struct dtn_verbs_queue *queue = &peer->queue[q];
@@ -141,18 +146,23 @@ static void verbs_close(struct dtn_transport *tp)
     struct dtn_verbs *verbs = dtn_verbs_of(tp);
 
     verbs_drain(verbs);
-    for (int r = 0; r < verbs->args.nranks; r++)
-        for (int q = 0; q < verbs->peers[r].nqueues; q++)
-            ibv_destroy_qp(verbs->peers[r].queue[q].qp);
+    for (int i = 0; i < verbs->nmet; i++)
+        for (int q = 0; q < verbs->met[i]->nqueues; q++)
+            ibv_destroy_qp(verbs->met[i]->queue[q].qp);
     dtn_verbs_meet_close(verbs);
-    for (int r = 0; r < verbs->args.nranks; r++)
-        dtn_verbs_lane_close(verbs, &verbs->peers[r]);
+    for (int i = 0; i < verbs->nmet; i++) {
+        dtn_verbs_lane_close(verbs, verbs->met[i]);
+        free(verbs->met[i]);
+    }
+    free(verbs->met);
     if (verbs->stage_mr)
         ibv_dereg_mr(verbs->stage_mr);
     dtn_verbs_memory_fini(&verbs->memory);
     dtn_verbs_keys_fini(&verbs->memory);
     dtn_arena_free(verbs->args.arena, verbs->stage);
     dtn_verbs_rails_close(verbs);
+    dtn_sparse_free(verbs->peers, (size_t)verbs->args.nranks,
+                    sizeof verbs->peers[0]);
     free(verbs);
 }
 
@@ -206,9 +216,11 @@ static int verbs_connect(struct dtn_transport *tp, int peer,
                          struct dtensor_error *err)
 {
     struct dtn_verbs *verbs = dtn_verbs_of(tp);
-    struct dtn_verbs_peer *p = dtn_verbs_peer(tp, peer);
+    struct dtn_verbs_peer *p = dtn_verbs_met(verbs, peer);
     int rc;
 
+    if (!p)
+        return dtn_fail_nomem(err, "verbs", sizeof *p);
     if (p->joined)
         return dtn_verbs_probe(verbs, peer, err);
     if (!p->called) {
@@ -380,9 +392,9 @@ static int verbs_progress(struct dtn_transport *tp)
     if (rc != 0 || now < verbs->next_ack_ns)
         return rc;
     verbs->next_ack_ns = now + ACK_NS;
-    for (int r = 0; r < verbs->args.nranks; r++)
-        if (verbs->peers[r].joined)
-            dtn_verbs_acknowledge(verbs, &verbs->peers[r], 1);
+    for (int i = 0; i < verbs->nmet; i++)
+        if (verbs->met[i]->joined)
+            dtn_verbs_acknowledge(verbs, verbs->met[i], 1);
     return 0;
 }
 
@@ -399,16 +411,16 @@ static int verbs_health(struct dtn_transport *tp, int peer, int *culprit,
     dtn_verbs_poll(verbs);
     if (dtn_verbs_events_poll(verbs) != 0)
         return DTENSOR_ENODEV;
-    word = p->lane ? atomic_load_explicit(&p->lane->aborted,
+    word = p && p->lane ? atomic_load_explicit(&p->lane->aborted,
                                           memory_order_acquire) : 0;
     if (word & DTN_VERBS_ABORT_SET) {
         *culprit = (int)(uint32_t)word;
         *code = -(int)(word >> 32 & 0xff);
         return DTENSOR_EABORT;
     }
-    if (p->error)
+    if (p && p->error)
         return p->narrow ? DTENSOR_ESYS : DTENSOR_EPEER;
-    if (p->joined && now >= p->next_beat_ns) {
+    if (p && p->joined && now >= p->next_beat_ns) {
         dtn_verbs_lane_write(verbs, p, 0, offsetof(struct dtn_verbs_lane, beat),
                    &p->lane->out_beat, sizeof p->lane->out_beat);
         p->next_beat_ns = now + BEAT_NS;
@@ -423,8 +435,8 @@ static void verbs_abort(struct dtn_transport *tp, int culprit, int code)
                   | (uint32_t)culprit;
 
     dtn_verbs_events_poll(verbs); /* for the log: it may come late */
-    for (int r = 0; r < verbs->args.nranks; r++) {
-        struct dtn_verbs_peer *p = &verbs->peers[r];
+    for (int i = 0; i < verbs->nmet; i++) {
+        struct dtn_verbs_peer *p = verbs->met[i];
 
         if (!p->joined)
             continue;

@@ -63,7 +63,9 @@ struct dtn_verbs {
     int64_t next_ack_ns;          /* when to acknowledge again: dtn_now_ns()  */
     unsigned char key[DTN_SECRET_BYTES]; /* greetings to us prove it          */
     bool unlike_said;             /* a peer's MTU differs: warned once        */
-    struct dtn_verbs_peer peers[]; /* [nranks]                                */
+    struct dtn_verbs_peer **peers; /* [nranks] sparse; NULL: not met          */
+    struct dtn_verbs_peer **met;  /* [nmet] the others, in order of `index`   */
+    int nmet, met_capacity;       /* in use; allocated                        */
 };
 
 static inline struct dtn_verbs *dtn_verbs_of(const struct dtn_transport *tp)
@@ -74,7 +76,7 @@ static inline struct dtn_verbs *dtn_verbs_of(const struct dtn_transport *tp)
 static inline struct dtn_verbs_peer *
 dtn_verbs_peer(const struct dtn_transport *tp, int peer)
 {
-    return &dtn_verbs_of(tp)->peers[peer];
+    return dtn_verbs_of(tp)->peers[peer];
 }
 
 #endif

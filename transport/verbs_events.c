@@ -83,10 +83,10 @@ static bool event_is_of_queue(enum ibv_event_type type)
 /* The rank to which the queue pair leads; -1: it is the one for datagrams. */
 static int event_rank(const struct dtn_verbs *verbs, const struct ibv_qp *qp)
 {
-    for (int r = 0; r < verbs->args.nranks; r++)
-        for (int q = 0; q < verbs->peers[r].nqueues; q++)
-            if (verbs->peers[r].queue[q].qp == qp)
-                return r;
+    for (int i = 0; i < verbs->nmet; i++)
+        for (int q = 0; q < verbs->met[i]->nqueues; q++)
+            if (verbs->met[i]->queue[q].qp == qp)
+                return verbs->met[i]->rank;
     return -1;
 }
 

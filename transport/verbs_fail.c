@@ -42,9 +42,9 @@ int dtn_verbs_fail_queue(const struct dtn_verbs *verbs,
     char limit[32];
     int made = 0;
 
-    for (int r = 0; r < verbs->args.nranks; r++)
-        for (int q = 0; q < verbs->peers[r].nqueues; q++)
-            made += verbs->peers[r].queue[q].rail == rail;
+    for (int i = 0; i < verbs->nmet; i++)
+        for (int q = 0; q < verbs->met[i]->nqueues; q++)
+            made += verbs->met[i]->queue[q].rail == rail;
     return dtn_fail_sys(err, sys_errno, "verbs: no queue pair for rank %d on "
                         "%s: %m; this rank has %d, the device %d for all its "
                         "users, and %s may be locked (fewer ranks a host, ring "

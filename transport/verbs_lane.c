@@ -43,7 +43,7 @@
 int dtn_verbs_lane_open(struct dtn_verbs *verbs, int peer,
                         struct dtensor_error *err)
 {
-    struct dtn_verbs_peer *p = &verbs->peers[peer];
+    struct dtn_verbs_peer *p = verbs->peers[peer];
     size_t size = dtn_verbs_lane_bytes(verbs->nrails);
 
     p->lane = dtn_arena_alloc(verbs->args.arena, size);

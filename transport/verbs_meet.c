@@ -17,6 +17,7 @@
  * that is heard and sent again says nothing new: a key is good for one context,
  * and the first greeting of a rank counts.
  */
+#include "base/array.h"
 #include "base/error.h"
 #include "base/seal.h"
 #include "base/wait.h"
@@ -133,9 +134,27 @@ void dtn_verbs_meet_close(struct dtn_verbs *verbs)
     if (verbs->datagrams && verbs->datagrams->mr)
         ibv_dereg_mr(verbs->datagrams->mr);
     free(verbs->datagrams);
-    for (int r = 0; r < verbs->args.nranks; r++)
-        if (verbs->peers[r].way)
-            ibv_destroy_ah(verbs->peers[r].way);
+    for (int i = 0; i < verbs->nmet; i++)
+        if (verbs->met[i]->way)
+            ibv_destroy_ah(verbs->met[i]->way);
+}
+
+struct dtn_verbs_peer *dtn_verbs_met(struct dtn_verbs *verbs, int rank)
+{
+    struct dtn_verbs_peer *peer = verbs->peers[rank];
+
+    if (peer)
+        return peer;
+    peer = dtn_array_reserve(&verbs->met, &verbs->met_capacity,
+                             verbs->nmet + 1, sizeof verbs->met[0])
+         ? calloc(1, sizeof *peer) : NULL;
+    if (!peer)
+        return NULL;
+    peer->rank = rank;
+    peer->index = verbs->nmet;
+    verbs->met[verbs->nmet++] = peer;
+    verbs->peers[rank] = peer;
+    return peer;
 }
 
 /* ------------------------------------------------------------ greetings --- */
@@ -163,7 +182,7 @@ static void meet_prove(const struct dtn_verbs_greeting *greeting,
 static int meet_greet(struct dtn_verbs *verbs, int rank)
 {
     struct dtn_verbs_datagrams *datagrams = verbs->datagrams;
-    struct dtn_verbs_peer *peer = &verbs->peers[rank];
+    struct dtn_verbs_peer *peer = verbs->peers[rank];
     struct dtn_verbs_greeting *greeting = &datagrams->slot[MEET_SLOTS].greeting;
     struct ibv_sge sge = { .addr = (uintptr_t)greeting,
                            .length = sizeof *greeting,
@@ -209,7 +228,9 @@ static int meet_hear(struct dtn_verbs *verbs,
         || said->rank >= verbs->args.nranks
         || !dtn_secret_same(proof, said->proof, sizeof proof))
         return 0;
-    peer = &verbs->peers[said->rank];
+    peer = dtn_verbs_met(verbs, said->rank);
+    if (!peer)
+        return 0;                 /* no memory now: it greets again           */
     if (!peer->greeted) {
         peer->greeting = *said;
         peer->greeted = true;
@@ -248,7 +269,7 @@ int dtn_verbs_meet_progress(struct dtn_verbs *verbs)
 
 int dtn_verbs_meet(struct dtn_verbs *verbs, int rank, struct dtensor_error *err)
 {
-    struct dtn_verbs_peer *peer = &verbs->peers[rank];
+    struct dtn_verbs_peer *peer = verbs->peers[rank];
     int rc;
 
     if (peer->nqueues == 0) {

@@ -55,6 +55,9 @@ struct dtn_verbs_greeting {
 int dtn_verbs_meet_open(struct dtn_verbs *verbs, struct dtensor_error *err);
 void dtn_verbs_meet_close(struct dtn_verbs *verbs);
 
+/* What is known of a rank, from now on; NULL: no memory. */
+struct dtn_verbs_peer *dtn_verbs_met(struct dtn_verbs *verbs, int rank);
+
 /* Work toward queue pairs that are joined on both sides.  EAGAIN: call again */
 int dtn_verbs_meet(struct dtn_verbs *verbs, int peer,
                    struct dtensor_error *err);

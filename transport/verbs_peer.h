@@ -13,6 +13,8 @@
 #include <stdint.h>
 
 struct dtn_verbs_peer {
+    int rank;                     /* of the peer                              */
+    int index;                    /* in verbs->met                            */
     int nqueues;                  /* of `queue`; 0: not made yet              */
     struct dtn_verbs_queue queue[DTN_VERBS_QUEUES_MAX]; /* ours, to it        */
     struct ibv_ah *way;           /* for datagrams to it                      */

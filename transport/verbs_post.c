@@ -43,11 +43,10 @@ int dtn_verbs_room(struct dtn_verbs *verbs, struct dtn_verbs_queue *queue)
 }
 
 /* The id of a request: the low half of its number, its peer and its queue. */
-static uint64_t queue_id(const struct dtn_verbs *verbs,
-                         const struct dtn_verbs_peer *peer, int q,
+static uint64_t queue_id(const struct dtn_verbs_peer *peer, int q,
                          uint64_t number)
 {
-    return number << 32 | (uint64_t)(peer - verbs->peers) << 8 | (uint64_t)q;
+    return number << 32 | (uint64_t)peer->index << 8 | (uint64_t)q;
 }
 
 /* Append the piece to the last request of the chain, if its target begins where
@@ -95,7 +94,7 @@ int dtn_verbs_post(struct dtn_verbs *verbs, struct dtn_verbs_peer *peer, int q,
     chain->sge[chain->n][0] = piece;
     chain->last_bytes = size;
     wr = &chain->wr[chain->n];    /* the other fields are always 0            */
-    wr->wr_id = queue_id(verbs, peer, q, queue->posted);
+    wr->wr_id = queue_id(peer, q, queue->posted);
     wr->next = NULL;
     wr->sg_list = chain->sge[chain->n];
     wr->num_sge = 1;
@@ -196,7 +195,7 @@ static int poll_rail(struct dtn_verbs *verbs, struct dtn_verbs_rail *rail)
 
     for (int i = 0; i < n; i++) {
         struct dtn_verbs_peer *peer =
-            &verbs->peers[wc[i].wr_id >> 8 & 0xffffff];
+            verbs->met[wc[i].wr_id >> 8 & 0xffffff];
         struct dtn_verbs_queue *queue = &peer->queue[wc[i].wr_id & 0xff];
 
         if (wc[i].status == IBV_WC_SUCCESS) {

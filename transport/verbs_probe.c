@@ -52,7 +52,7 @@ static int probe_post(struct dtn_verbs *verbs, struct dtn_verbs_peer *peer,
 static int probe_failed(const struct dtn_verbs *verbs, int rank,
                         struct dtensor_error *err)
 {
-    const struct dtn_verbs_peer *peer = &verbs->peers[rank];
+    const struct dtn_verbs_peer *peer = verbs->peers[rank];
     char words[400];
 
     return dtn_fail_rank(err, peer->narrow ? DTENSOR_ESYS : DTENSOR_EPEER,
@@ -63,7 +63,7 @@ static int probe_failed(const struct dtn_verbs *verbs, int rank,
 int dtn_verbs_probe(struct dtn_verbs *verbs, int rank,
                     struct dtensor_error *err)
 {
-    struct dtn_verbs_peer *peer = &verbs->peers[rank];
+    struct dtn_verbs_peer *peer = verbs->peers[rank];
 
     for (int q = 0; q < verbs->nrails; q++) {
         if (peer->queue[q].probe > 0)

@@ -102,7 +102,7 @@ int dtn_verbs_queues_wanted(const struct dtn_transport_conf *conf, int nrails)
 int dtn_verbs_queues_create(struct dtn_verbs *verbs, int rank,
                             struct dtensor_error *err)
 {
-    struct dtn_verbs_peer *peer = &verbs->peers[rank];
+    struct dtn_verbs_peer *peer = verbs->peers[rank];
     int want = dtn_verbs_queues_wanted(verbs->args.conf, verbs->nrails), rc = 0;
 
     while (peer->nqueues < want * verbs->nrails && rc == 0) {
@@ -196,7 +196,7 @@ static void queues_share(struct dtn_verbs_peer *peer)
  */
 static void queues_log(struct dtn_verbs *verbs, int rank)
 {
-    const struct dtn_verbs_peer *peer = &verbs->peers[rank];
+    const struct dtn_verbs_peer *peer = verbs->peers[rank];
 
     for (int k = 0; k < verbs->nrails; k++) {
         const struct dtn_verbs_device *device = &verbs->rail[k].device;
@@ -246,7 +246,7 @@ static bool queue_in_order(struct ibv_qp *qp)
 int dtn_verbs_queues_join(struct dtn_verbs *verbs, int rank,
                           struct dtensor_error *err)
 {
-    struct dtn_verbs_peer *peer = &verbs->peers[rank];
+    struct dtn_verbs_peer *peer = verbs->peers[rank];
     int rc;
 
     if (peer->greeting.nqueues != (uint32_t)peer->nqueues)

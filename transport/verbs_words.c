@@ -124,7 +124,7 @@ static char *words_way(const struct dtn_verbs *verbs, int rank, int rail,
                        char *buf, size_t size)
 {
     const struct dtn_verbs_device *device = &verbs->rail[rail].device;
-    const struct dtn_verbs_end *end = &verbs->peers[rank].address.end[rail];
+    const struct dtn_verbs_end *end = &verbs->peers[rank]->address.end[rail];
     char here[140], there[140], number[32] = "";
 
     words_end(device->name, &device->gid, device->lid, here, sizeof here);
@@ -140,7 +140,7 @@ static char *words_way(const struct dtn_verbs *verbs, int rank, int rail,
 static void words_narrow(const struct dtn_verbs *verbs, int rank, char *buf,
                          size_t size)
 {
-    const struct dtn_verbs_peer *peer = &verbs->peers[rank];
+    const struct dtn_verbs_peer *peer = verbs->peers[rank];
     const struct dtn_verbs_device *device =
         &verbs->rail[peer->error_rail].device;
     int mtu = 128 << dtn_verbs_path_mtu(verbs, device,
@@ -164,7 +164,7 @@ static void words_unseen(const struct dtn_verbs *verbs, int rank, char *buf,
     *buf = '\0';
     for (int k = 0; k < verbs->nrails && !event; k++)
         event = words_port(&verbs->rail[k].device, said, sizeof said);
-    if (verbs->peers[rank].called)
+    if (verbs->peers[rank] && verbs->peers[rank]->called)
         snprintf(buf, size, "it was reached over %s%s%s",
                  words_way(verbs, rank, 0, way, sizeof way),
                  event ? "; " : "", event ? event : "");
@@ -175,7 +175,7 @@ static void words_unseen(const struct dtn_verbs *verbs, int rank, char *buf,
 static void words_bad(const struct dtn_verbs *verbs, int rank, char *buf,
                       size_t size)
 {
-    const struct dtn_verbs_peer *peer = &verbs->peers[rank];
+    const struct dtn_verbs_peer *peer = verbs->peers[rank];
     const struct dtn_verbs_device *device =
         &verbs->rail[peer->error_rail].device;
     const char *means = ibv_wc_status_str(peer->error);
@@ -200,11 +200,11 @@ static void words_bad(const struct dtn_verbs *verbs, int rank, char *buf,
 char *dtn_verbs_words(const struct dtn_verbs *verbs, int rank, char *buf,
                       size_t size)
 {
-    const struct dtn_verbs_peer *peer = &verbs->peers[rank];
+    const struct dtn_verbs_peer *peer = verbs->peers[rank];
 
-    if (peer->narrow)
+    if (peer && peer->narrow)
         words_narrow(verbs, rank, buf, size);
-    else if (peer->error)
+    else if (peer && peer->error)
         words_bad(verbs, rank, buf, size);
     else
         words_unseen(verbs, rank, buf, size);

@@ -27,10 +27,12 @@
 #include "boot/judge.h"
 #include "boot/link.h"
 #include "boot/listen.h"
+#include "boot/news.h"
 #include "boot/pulse.h"
 #include "boot/route.h"
 #include "boot/socket.h"
 #include "boot/state.h"
+#include "boot/table.h"
 #include "boot/tree.h"
 #include "boot/words.h"
 #include "cluster/canonical.h"
@@ -260,9 +262,8 @@ static int boot_prepare(struct dtn_boot *boot, struct dtensor_error *err)
     boot->polls = malloc(DTN_BOOT_FIXED_POLLS * sizeof *boot->polls);
     if (boot->rank == 0)
         boot->members = calloc(world, sizeof *boot->members);
-    boot->peer_failures = calloc(world, sizeof *boot->peer_failures);
-    if (!boot->local_fds || !boot->arrived || !boot->polls ||
-        !boot->peer_failures || (boot->rank == 0 && !boot->members))
+    if (!dtn_news_init(boot) || !boot->local_fds || !boot->arrived ||
+        !boot->polls || (boot->rank == 0 && !boot->members))
         return dtn_fail_nomem(err, "boot", world * sizeof *boot->members);
     for (size_t i = 0; i < nlocal; i++)
         boot->local_fds[i] = -1;
@@ -396,8 +397,9 @@ int dtn_boot_open(const struct dtn_boot_args *args, struct dtn_boot **bootp,
 /* ------------------------------------------------------------ allgather --- */
 
 int dtn_boot_allgather(struct dtn_boot *boot, const struct dtn_blob *mine,
-                       struct dtn_blob all[], struct dtensor_error *err)
+                       struct dtn_table **tablep, struct dtensor_error *err)
 {
+    struct dtn_table *table;
     int rc;
 
     if (boot->failure.code != 0) {
@@ -413,9 +415,9 @@ int dtn_boot_allgather(struct dtn_boot *boot, const struct dtn_blob *mine,
     rc = dtn_boot_gather_start(boot, mine, err);
     if (rc == 0)
         rc = boot_run(boot, err);
+    table = dtn_boot_gather_take(boot);
     if (rc == 0)
-        dtn_boot_gather_unpack(boot, all);
-    dtn_boot_gather_close_fds(boot);
+        *tablep = table;
     boot->mine_fd = -1;
     return rc;
 }
@@ -434,7 +436,7 @@ void dtn_boot_give_up(struct dtn_boot *boot, struct dtensor_error *error)
         return;
     dtn_boot_fail_own(boot, error);
     boot_run(boot, error);
-    dtn_boot_gather_close_fds(boot);
+    dtn_boot_gather_take(boot);
 }
 
 void dtn_boot_close(struct dtn_boot *boot)
@@ -458,11 +460,11 @@ void dtn_boot_close(struct dtn_boot *boot)
     free(boot->children);
     free(boot->polls);
     free(boot->gathered.mem);
+    dtn_table_free(boot->table);
     free(boot->local_fds);
     free(boot->arrived);
     free(boot->members);
-    free(boot->peer_failures);
-    free(boot->reports);
+    dtn_news_fini(boot);
     free(boot->answer);
     free((void *)boot->hosts);
     dtn_pulse_close(&boot->pulse);

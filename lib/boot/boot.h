@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 struct dtn_log;
+struct dtn_table;
 struct dtn_world;
 
 /* The ranks of a host connect to its first rank (its leader) by AF_UNIX.  The
@@ -46,14 +47,15 @@ struct dtn_boot_args {
 int dtn_boot_open(const struct dtn_boot_args *args, struct dtn_boot **bootp,
                   struct dtensor_error *err);
 
-/* all[r] = *mine of rank r.  File descriptors in all[] (of ranks on this host;
- * -1 elsewhere and for the own entry) are the caller's to close.
+/* A table with the *mine of every rank, the caller's for dtn_table_free().  The
+ * ranks of a host share it, where they can.  File descriptors go to the other
+ * ranks of the host.
  *
  * Collective: yes, the world.   Blocks: at most connect_timeout, and a second.
  * Errors: as dtn_boot_open
  */
 int dtn_boot_allgather(struct dtn_boot *boot, const struct dtn_blob *mine,
-                       struct dtn_blob all[], struct dtensor_error *err);
+                       struct dtn_table **tablep, struct dtensor_error *err);
 
 /* This rank cannot continue, for the reason *error.  The next allgather of all
  * other ranks fails with it.  *error becomes the error of all ranks: the same

@@ -6,7 +6,8 @@
  * have joined, and at the deadline it can name the others.  When all have
  * joined, the answer goes down.  In round 0 it is empty, later it has all
  * entries: for 1024 ranks with blobs of 200 bytes, 1024 x 208 bytes = 208 KiB
- * for each child.
+ * for each of at most two child hosts.  The other ranks of a host get the file
+ * of the table instead.
  *
  * The ranks of a host exchange file descriptors through their leader, over
  * AF_UNIX.  The entry of a rank that sends one has a flag.
@@ -19,6 +20,7 @@
 #include "boot/frame.h"
 #include "boot/judge.h"
 #include "boot/state.h"
+#include "boot/table.h"
 #include "cluster/cluster.h"
 #include "transport/transport.h"
 #include "dtensor.h"
@@ -27,8 +29,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define FD_AWAITED (-2)           /* in local_fds, while they are dealt       */
 
 static bool bytes_append(struct dtn_boot_bytes *bytes, const void *mem,
                          size_t size)
@@ -51,25 +51,6 @@ static bool bytes_append(struct dtn_boot_bytes *bytes, const void *mem,
 }
 
 /* -------------------------------------------------------------- entries --- */
-
-bool dtn_boot_entry_next(const unsigned char **p, size_t *left,
-                         struct dtn_boot_entry *entry)
-{
-    uint32_t word;
-
-    if (*left < DTN_BOOT_ENTRY_HEAD)
-        return false;
-    word = dtn_frame_get32(*p + 4);
-    entry->rank = dtn_frame_get32(*p);
-    entry->flags = word >> 16;
-    entry->size = word & 0xffff;
-    entry->bytes = *p + DTN_BOOT_ENTRY_HEAD;
-    if (entry->size > *left - DTN_BOOT_ENTRY_HEAD)
-        return false;
-    *p += DTN_BOOT_ENTRY_HEAD + entry->size;
-    *left -= DTN_BOOT_ENTRY_HEAD + entry->size;
-    return true;
-}
 
 static bool gather_append(struct dtn_boot *boot,
                           const struct dtn_boot_entry *entry)
@@ -138,7 +119,7 @@ static size_t gather_max(const struct dtn_boot *boot)
 void dtn_boot_gather_limits(const struct dtn_boot *boot,
                             struct dtn_boot_link *link)
 {
-    int fds = link == &boot->up.link ? boot->hosts[boot->host]->nranks - 1 : 1;
+    int fds = link == &boot->up.link ? boot->hosts[boot->host]->nranks : 1;
 
     link->io.entries_max = gather_max(boot);
     link->io.fds_max = link->io.local && boot->seq > 0 ? fds : 0;
@@ -260,56 +241,68 @@ void dtn_boot_gather_entries(struct dtn_boot *boot, struct dtn_boot_link *link,
 
 /* ---------------------------------------------------------------- down --- */
 
-/* Is every rank there exactly once?  Without memory this is not known. */
-static bool gather_complete(struct dtn_boot *boot,
-                            const struct dtn_frame *frame)
+/* Is the answer a file, which the leader shares with the ranks of its host? */
+static bool gather_is_shared(const struct dtn_boot_link *link,
+                             const struct dtn_frame *frame)
 {
-    const unsigned char *p = frame->body;
-    size_t left = frame->size;
-    size_t world = (size_t)boot->cluster->world_size, n = 0;
-    unsigned char *seen = calloc(world, 1);
-    struct dtn_boot_entry entry;
-    bool good = seen != NULL;
+    return link->io.local && frame->size == 0 && frame->nfds > 0;
+}
 
-    if (!seen)
-        dtn_boot_fail_nomem(boot);
-    for (; good && left > 0; n++) {
-        good = dtn_boot_entry_next(&p, &left, &entry) && entry.rank < world &&
-               entry.size <= DTN_BLOB_MAX && !seen[entry.rank];
-        if (good)
-            seen[entry.rank] = 1;
-    }
-    free(seen);
-    return good && n == world;
+/* How many ranks of this host, but for this one, sent a descriptor? */
+static int gather_count_fds(const struct dtn_boot *boot)
+{
+    const struct dtn_host *host = boot->hosts[boot->host];
+    int n = 0;
+
+    for (int r = host->first_rank; r < host->first_rank + host->nranks; r++)
+        n += r != boot->rank && dtn_table_awaits_fd(boot->table, r);
+    return n;
 }
 
 /* Assign the descriptors of ALL, in rank order, to the ranks of this host that
- * sent one.  False: their numbers differ.
+ * sent one.  The first may be the file of the table.  False: their numbers
+ * differ.
  */
 static bool gather_deal_fds(struct dtn_boot *boot, struct dtn_boot_link *link,
                             const struct dtn_frame *frame)
 {
     const struct dtn_host *host = boot->hosts[boot->host];
-    const unsigned char *p = frame->body;
-    size_t left = frame->size;
-    struct dtn_boot_entry entry;
-    int want = 0, next = 0;
+    int next = gather_is_shared(link, frame);
 
-    while (link->io.local && dtn_boot_entry_next(&p, &left, &entry)) {
-        int r = (int)entry.rank - host->first_rank;
+    if (!link->io.local)
+        return true;
+    if (next + gather_count_fds(boot) != frame->nfds)
+        return false;
+    if (next > 0)
+        close(frame->fds[0]);
+    for (int i = 0; i < host->nranks; i++)
+        if (host->first_rank + i != boot->rank
+            && dtn_table_awaits_fd(boot->table, host->first_rank + i))
+            boot->local_fds[i] = frame->fds[next++];
+    dtn_frame_take_fds(&link->io);
+    return true;
+}
 
-        if (!(entry.flags & DTN_ENTRY_HAS_FD) || r < 0 || r >= host->nranks ||
-            (int)entry.rank == boot->rank)
-            continue;
-        boot->local_fds[r] = FD_AWAITED;
-        want++;
-    }
-    for (int r = 0; r < host->nranks; r++)
-        if (boot->local_fds[r] == FD_AWAITED)
-            boot->local_fds[r] = want == frame->nfds ? frame->fds[next++] : -1;
-    if (want == frame->nfds)
-        dtn_frame_take_fds(&link->io);
-    return want == frame->nfds;
+/* Make the table of a valid answer.  False: it is not valid, or there is not
+ * enough memory.
+ */
+static bool gather_tabulate(struct dtn_boot *boot,
+                            const struct dtn_boot_link *link,
+                            const struct dtn_frame *frame)
+{
+    const struct dtn_host *host = boot->hosts[boot->host];
+    const int world = boot->cluster->world_size;
+    bool good = true;
+
+    if (link && gather_is_shared(link, frame))
+        boot->table = dtn_table_open(frame->fds[0], world, host->first_rank,
+                                     host->nranks, &good);
+    else
+        boot->table = dtn_table_make(frame->body, frame->size, world,
+                                     host->first_rank, host->nranks, &good);
+    if (!boot->table && good)
+        dtn_boot_fail_nomem(boot);
+    return boot->table != NULL;
 }
 
 /* Read the answer.  Only a valid one replaces the gathered entries; an invalid
@@ -321,7 +314,7 @@ void dtn_boot_gather_all(struct dtn_boot *boot, struct dtn_boot_link *link,
     bool good = frame->seq == boot->seq;
 
     if (good && boot->seq > 0)
-        good = gather_complete(boot, frame) &&
+        good = gather_tabulate(boot, link, frame) &&
                gather_deal_fds(boot, link, frame);
     if (good && boot->seq > 0) {
         free(boot->gathered.mem);
@@ -350,54 +343,75 @@ static int gather_fds_for(const struct dtn_boot *boot, int rank, int fds[])
     return n;
 }
 
-/* All entries have arrived: send them down. */
-void dtn_boot_gather_done(struct dtn_boot *boot)
+/* The answer for a child: in round 0 nothing, else the table or all entries. */
+static bool gather_answer(struct dtn_boot *boot, struct dtn_boot_link *link,
+                          int file)
 {
     struct dtn_frame frame = { .type = DTN_FRAME_ALL, .seq = boot->seq };
+    const bool local = link->io.local && boot->seq > 0;
     int fds[DTN_MAX_LOCAL];
 
-    if (boot->seq > 0) {
+    if (local && file >= 0) {
+        fds[frame.nfds++] = file;
+    } else if (boot->seq > 0) {
         frame.body = boot->gathered.mem;
         frame.size = (uint32_t)boot->gathered.size;
     }
-    for (int i = 0; i < boot->nchildren; i++) {
-        struct dtn_boot_link *link = &boot->children[i];
+    if (local)
+        frame.nfds += gather_fds_for(boot, link->rank, fds + frame.nfds);
+    frame.fds = fds;
+    return dtn_frame_post(&link->io, &frame, true);
+}
 
-        if (!link->counted)
-            continue;
-        frame.fds = fds;
-        frame.nfds = link->io.local && boot->seq > 0
-                   ? gather_fds_for(boot, link->rank, fds) : 0;
-        if (!dtn_frame_post(&link->io, &frame, true)) {
+/* All entries have arrived: make the table, and send them down. */
+void dtn_boot_gather_done(struct dtn_boot *boot)
+{
+    const struct dtn_frame all = {
+        .body = boot->gathered.mem, .size = (uint32_t)boot->gathered.size
+    };
+    int file = -1;
+
+    if (boot->seq > 0 && !boot->table && !gather_tabulate(boot, NULL, &all)) {
+        dtn_boot_fail_garbage(boot, boot->rank);
+        return;
+    }
+    if (boot->seq > 0 && boot->hosts[boot->host]->nranks > 1
+        && boot->nchildren > 0)
+        file = dtn_table_share(boot->table);
+    for (int i = 0; i < boot->nchildren; i++)
+        if (boot->children[i].counted
+            && !gather_answer(boot, &boot->children[i], file)) {
             dtn_boot_fail_nomem(boot);
             return;
         }
-    }
     boot->state = DTN_BOOT_DRAINING;
     boot->drained_ns = dtn_now_ns();
     boot->until_ns = boot->deadline_ns + dtn_boot_fail_wait_ns(boot) +
                      DTN_BOOT_DRAIN_NS;
 }
 
-/* Give all entries to the caller.  `gathered` is complete. */
-void dtn_boot_gather_unpack(struct dtn_boot *boot, struct dtn_blob all[])
+/* The round is over: forget the entries, and give the table to the caller; NULL
+ * after a failure.
+ */
+struct dtn_table *dtn_boot_gather_take(struct dtn_boot *boot)
 {
     const struct dtn_host *host = boot->hosts[boot->host];
-    const unsigned char *p = boot->gathered.mem;
-    size_t left = boot->gathered.size;
-    struct dtn_boot_entry entry;
+    struct dtn_table *table = boot->table;
 
-    while (dtn_boot_entry_next(&p, &left, &entry)) {
-        struct dtn_blob *blob = &all[entry.rank];
-
-        memcpy(blob->bytes, entry.bytes, entry.size);
-        blob->size = entry.size;
-        blob->fd = -1;
+    free(boot->gathered.mem);
+    boot->gathered = (struct dtn_boot_bytes){ .mem = NULL };
+    boot->table = NULL;
+    if (!table || boot->failure.code != 0) {
+        dtn_boot_gather_close_fds(boot);
+        dtn_table_free(table);
+        return NULL;
     }
+    dtn_table_unshare(table);
     for (int i = 0; i < host->nranks; i++) {
-        all[host->first_rank + i].fd = boot->local_fds[i];
+        dtn_table_put_fd(table, host->first_rank + i, boot->local_fds[i]);
         boot->local_fds[i] = -1;
     }
+    return table;
 }
 
 void dtn_boot_gather_close_fds(struct dtn_boot *boot)

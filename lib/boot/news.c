@@ -5,6 +5,7 @@
  * kept.  What is new is forwarded to all neighbours but the one that sent it.
  */
 #include "boot/news.h"
+#include "base/sparse.h"
 #include "base/wait.h"
 #include "boot/boot.h"
 #include "boot/frame.h"
@@ -28,6 +29,20 @@ void dtn_boot_hold(struct dtn_boot *boot)
 void dtn_boot_release(struct dtn_boot *boot)
 {
     pthread_mutex_unlock(&boot->lock);
+}
+
+bool dtn_news_init(struct dtn_boot *boot)
+{
+    boot->peer_failures = dtn_sparse_new((size_t)boot->cluster->world_size,
+                                         sizeof *boot->peer_failures);
+    return boot->peer_failures != NULL;
+}
+
+void dtn_news_fini(struct dtn_boot *boot)
+{
+    dtn_sparse_free(boot->peer_failures, (size_t)boot->cluster->world_size,
+                    sizeof *boot->peer_failures);
+    free(boot->reports);
 }
 
 /* -------------------------------------------------------------- telling --- */
@@ -211,7 +226,8 @@ static int news_first(const struct dtn_boot *boot, bool lost)
     uint32_t earliest = UINT32_MAX;
     int failed = -1;
 
-    for (int r = 0; r < boot->cluster->world_size; r++) {
+    for (int r = 0; boot->npeer_failures > 0 && r < boot->cluster->world_size;
+         r++) {
         const struct dtn_peer_failure *failure = &boot->peer_failures[r];
 
         if (failure->order > 0 && failure->order < earliest

@@ -8,9 +8,14 @@
 #include "boot/boot.h"
 #include "boot/frame.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct dtn_boot_link;
+
+/* What is known of lost ranks, and their reports.  False: no memory. */
+bool dtn_news_init(struct dtn_boot *boot);
+void dtn_news_fini(struct dtn_boot *boot);
 
 /* Send a frame to one neighbour.  Best effort, never blocks. */
 void dtn_news_send(struct dtn_boot_link *link, enum dtn_frame_type type,

@@ -22,6 +22,7 @@ struct dtn_host;
 struct dtn_log;
 struct dtn_peer_call_report;
 struct dtn_frame;
+struct dtn_table;
 
 #define DTN_BOOT_ENTRY_HEAD 8     /* rank, flags, size of the bytes behind    */
 #define DTN_BOOT_WHO_BYTES 12     /* pid, digest: the entry of round 0        */
@@ -166,6 +167,7 @@ struct dtn_boot {
     bool unfit;                   /* this rank cannot take part               */
     struct dtensor_error failure; /* code != 0: failing, or failed            */
     struct dtn_boot_bytes gathered; /* entries of this subtree, then of all   */
+    struct dtn_table *table;      /* of this round; NULL: not complete        */
     int mine_fd;                  /* own blob's descriptor, not owned; or -1  */
     int *local_fds;               /* [ranks of this host] received, or -1     */
 

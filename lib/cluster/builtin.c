@@ -11,29 +11,36 @@
 #include "base/error.h"
 #include "cluster/cluster.h"
 #include "cluster/defaults.h"
+#include "cluster/file.h"
 #include "cluster/hostlist.h"
+#include "cluster/pack.h"
 #include "dtensor.h"
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ------------------------------------------------------------ building --- */
 
-/* Find or add the [nodes] section of hosts with `nranks` ranks.  The array has
- * room for one section per host.
+/* Find or add the [nodes] section of hosts with `nranks` ranks; -1: not enough
+ * memory.  There are few of them, whatever the number of hosts.
  */
 static int builtin_nodes(struct dtensor_cluster *c, int nranks)
 {
+    struct dtn_nodes *nodes;
     int i;
 
     for (i = 0; i < c->nnodes; i++)
         if (c->nodes[i].nranks == nranks)
             return i;
-    c->nodes[i].nranks = nranks;
-    c->nodes[i].gid_index = -1;
-    c->nodes[i].nrails = 1;
-    snprintf(c->nodes[i].name, sizeof c->nodes[i].name, "ranks-%d", nranks);
+    nodes = realloc(c->nodes, ((size_t)i + 1) * sizeof *nodes);
+    if (!nodes)
+        return -1;
+    c->nodes = nodes;
+    nodes[i] = (struct dtn_nodes){ .nranks = nranks, .gid_index = -1,
+                                   .nrails = 1 };
+    snprintf(nodes[i].name, sizeof nodes[i].name, "ranks-%d", nranks);
     c->nnodes++;
     return i;
 }
@@ -48,10 +55,9 @@ static struct dtensor_cluster *builtin_create(const char *name, int nhosts)
     snprintf(c->name, sizeof c->name, "%s", name);
     c->path = strdup("built-in");
     c->hosts = calloc((size_t)nhosts, sizeof *c->hosts);
-    c->nodes = calloc((size_t)nhosts, sizeof *c->nodes);
     c->meshes = calloc(1, sizeof *c->meshes);
     dtn_cluster_defaults(c);
-    if (c->path && c->hosts && c->nodes && c->meshes)
+    if (c->path && c->hosts && c->meshes)
         return c;
     dtensor_cluster_destroy(c);
     return NULL;
@@ -63,18 +69,19 @@ static bool builtin_add(struct dtensor_cluster *c, const char *name,
     struct dtn_host *host = &c->hosts[c->nhosts++];
 
     host->name = strdup(name);
-    host->address = strdup(address);
+    host->address = strcmp(address, name) == 0 ? host->name : strdup(address);
     host->first_rank = c->world_size;
     host->nranks = nranks;
     host->nodes = builtin_nodes(c, nranks);
     c->world_size += nranks;
-    return host->name && host->address;
+    return host->name && host->address && host->nodes >= 0;
 }
 
 static bool builtin_mesh(struct dtensor_cluster *c)
 {
     struct dtn_mesh_def *mesh = &c->meshes[0];
 
+    dtn_cluster_pack(c);
     c->nmeshes = 1;
     strcpy(mesh->name, "world");
     strcpy(mesh->dim_name[0], "world");
@@ -116,11 +123,11 @@ int dtn_cluster_regular(int nranks, int per_host,
     char name[24];
     bool good;
 
-    if (nranks < 1 || nranks > DTN_MAX_HOSTS || per_host < 0 ||
+    if (nranks < 1 || nranks > DTN_MAX_WORLD || per_host < 0 ||
         each > DTN_MAX_LOCAL)
         return dtn_fail(err, DTENSOR_EINVAL, "cluster: %d ranks, %d on a host; "
                         "expected 1 to %d, and up to %d on a host", nranks,
-                        each, DTN_MAX_HOSTS, DTN_MAX_LOCAL);
+                        each, DTN_MAX_WORLD, DTN_MAX_LOCAL);
     c = builtin_create("plan", (nranks + each - 1) / each);
     good = c != NULL;
     for (int first = 0; first < nranks && good; first += each) {
@@ -140,9 +147,18 @@ static int builtin_step(char **names, const int counts[], int nhosts,
                         struct dtensor_cluster **clusterp,
                         struct dtensor_error *err)
 {
-    struct dtensor_cluster *c = builtin_create("slurm", nhosts);
-    bool good = c != NULL;
+    struct dtensor_cluster *c;
+    int64_t ranks = 0;
+    bool good;
 
+    for (int i = 0; i < nhosts; i++)
+        ranks += counts[i];
+    if (ranks > DTN_MAX_WORLD)
+        return dtn_fail(err, DTENSOR_ECONF, "SLURM_STEP_TASKS_PER_NODE: %"
+                        PRId64 " ranks; expected at most %d (start fewer)",
+                        ranks, DTN_MAX_WORLD);
+    c = builtin_create("slurm", nhosts);
+    good = c != NULL;
     for (int i = 0; i < nhosts && good; i++)
         good = builtin_add(c, names[i], names[i], counts[i]);
     if (!good || !builtin_mesh(c)) {

@@ -16,7 +16,8 @@
 /* One host.  Rank order is file order: section, then list, then local rank. */
 struct dtn_host {
     char *name;                   /* of the host, as in the file              */
-    char *address;                /* name or IP for the bootstrap             */
+    char *address;                /* name or IP for the bootstrap; it may be  */
+                                  /* `name` itself                            */
     int first_rank;               /* lowest rank on the host                  */
     int nranks;                   /* ranks on the host                        */
     int nodes;                    /* index of its [nodes] section             */
@@ -183,6 +184,8 @@ struct dtensor_cluster {
     int world_size;               /* ranks                                    */
     int nhosts;                   /* hosts                                    */
     struct dtn_host *hosts;       /* [nhosts] in the order of the ranks       */
+    char *names;                  /* what hosts point to; NULL: each name is  */
+                                  /* allocated by itself                      */
     int nnodes;                   /* [nodes] sections                         */
     struct dtn_nodes *nodes;      /* [nnodes]                                 */
     struct dtn_transport_conf transport; /* [transport]                       */

@@ -21,9 +21,10 @@ void dtensor_cluster_destroy(struct dtensor_cluster *cluster)
 {
     if (!cluster)
         return;
-    for (int i = 0; i < cluster->nhosts; i++) {
+    for (int i = 0; !cluster->names && i < cluster->nhosts; i++) {
+        if (cluster->hosts[i].address != cluster->hosts[i].name)
+            free(cluster->hosts[i].address);
         free(cluster->hosts[i].name);
-        free(cluster->hosts[i].address);
     }
     for (int i = 0; i < cluster->nnodes; i++)
         nodes_free(&cluster->nodes[i]);
@@ -32,6 +33,7 @@ void dtensor_cluster_destroy(struct dtensor_cluster *cluster)
     for (int i = 0; i < cluster->nplans; i++)
         dtn_plan_def_free(&cluster->plans[i]);
     free(cluster->plans);
+    free(cluster->names);
     free(cluster->hosts);
     free(cluster->nodes);
     free(cluster->meshes);

@@ -14,6 +14,7 @@
 #include "cluster/findings.h"
 #include "cluster/hostlist.h"
 #include "cluster/list.h"
+#include "cluster/pack.h"
 #include "cluster/reader.h"
 #include "cluster/sections.h"
 #include "dtensor.h"
@@ -309,7 +310,7 @@ static int nodes_hosts(struct dtn_file_check *check, struct listing *list,
             host->address = list->addresses[i];
             list->addresses[i] = NULL;
         } else {
-            host->address = strdup(host->name);
+            host->address = host->name;
         }
         if (!host->address)
             return dtn_fail_nomem(check->err, "addresses", DTN_HOST_MAX);
@@ -459,6 +460,7 @@ static int nodes_sum(struct dtn_file_check *check)
         return 0;
     }
     cluster->world_size = (int)sum;
+    dtn_cluster_pack(cluster);
     nodes_localhost(check);
     nodes_rails(check);
     return nodes_repeats(check);

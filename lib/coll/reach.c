@@ -54,7 +54,7 @@ const char *dtn_group_wire(const struct dtn_group *group)
     for (int p = 0; p < group->n; p++) {
         if (group->ranks[p] == ctx->world.rank)
             continue;
-        other = ctx->peers[group->ranks[p]].tp->ops->name;
+        other = dtn_wire_to(ctx, group->ranks[p])->ops->name;
         if (*name && strcmp(name, other) != 0)
             return "shm+net";
         name = other;

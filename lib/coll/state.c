@@ -8,6 +8,7 @@
 #include "coll/state.h"
 #include "coll/words.h"
 #include "base/error.h"
+#include "base/sparse.h"
 #include "coll/choose.h"
 #include "coll/exec.h"
 #include "coll/execs.h"
@@ -42,18 +43,22 @@ static void coll_destroy(void *state)
 
     dtn_redops_destroy(coll->redops);
     free(coll->everyone);              /* also of messages after finish       */
+    dtn_sparse_free(coll->peers, coll->npeers, sizeof *coll->peers);
     free(coll);
 }
 
 int dtn_coll_init(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
     const size_t npeers = ctx->planning ? 0 : (size_t)ctx->world.size;
-    const size_t size = sizeof(struct dtn_coll_state)
-                      + npeers * sizeof(struct dtn_coll_peer);
-    struct dtn_coll_state *coll = calloc(1, size);
+    struct dtn_coll_state *coll = calloc(1, sizeof *coll);
 
-    if (!coll)
-        return dtn_fail_nomem(err, "init", size);
+    if (coll)
+        coll->peers = dtn_sparse_new(npeers, sizeof *coll->peers);
+    if (!coll || !coll->peers) {
+        free(coll);
+        return dtn_fail_nomem(err, "init", npeers * sizeof *coll->peers);
+    }
+    coll->npeers = npeers;
     ctx->describer = &dtn_coll_describer;
     ctx->slots[DTN_ROOM_COLL] = (struct dtn_slot){ coll, coll_finish,
                                                    coll_destroy };

@@ -9,6 +9,7 @@
 #include "dtensor.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct dtn_models;
@@ -33,13 +34,13 @@ struct dtn_coll_state {
                                   /* queue of the device, or NULL             */
     struct dtn_device_words *words;   /* for signals of devices, or NULL      */
     int *everyone;                /* [world] 0, 1, 2, ...; NULL: not used yet */
+    size_t npeers;                /* the world's ranks; 0: it only plans      */
     struct dtn_coll_peer {
         bool busy;                /* an active request names it               */
         int edge;                 /* index of its edge in the last group of   */
                                   /* messages                                 */
         uint32_t messages[2];     /* number of sends to it, receives from it  */
-    } peers[];                    /* [world]; none in a context that only     */
-                                  /* plans                                    */
+    } *peers;                     /* [npeers] sparse: those met take memory   */
 };
 
 static inline struct dtn_coll_state *dtn_coll_of(const struct dtensor_ctx *ctx)

@@ -11,6 +11,7 @@
 #include "fabric/gpu.h"
 #include "base/error.h"
 #include "boot/boot.h"
+#include "boot/table.h"
 #include "cluster/cluster.h"
 #include "job/ctx.h"
 #include "dtensor.h"
@@ -23,32 +24,36 @@ _Static_assert(sizeof(struct dtn_fabric_report) <= DTN_BLOB_MAX,
 _Static_assert(sizeof(struct dtn_gpu_report) <= DTN_BLOB_MAX,
                "a report on a GPU fits, too");
 
-static int fabric_gather(struct dtensor_ctx *ctx, struct dtn_blob all[],
+static int fabric_gather(struct dtensor_ctx *ctx,
                          struct dtn_fabric_report report[],
                          struct dtensor_error *err)
 {
     struct dtn_blob mine = { .size = sizeof report[0], .fd = -1 };
     int nrails = dtn_fabric_rails(ctx->world.cluster), rc = 0;
     struct dtn_fabric_report own;
+    struct dtn_table *all;
 
     for (int k = 0; k < nrails && rc == 0; k++) {
         dtn_fabric_mine(ctx, k, &own);
         memcpy(mine.bytes, &own, sizeof own);
-        rc = dtn_boot_allgather(ctx->boot, &mine, all, err);
-        for (int r = 0; rc == 0 && r < ctx->world.size; r++)
-            memcpy(&report[r * nrails + k], all[r].bytes, sizeof report[0]);
+        rc = dtn_boot_allgather(ctx->boot, &mine, &all, err);
+        if (rc != 0)
+            return rc;
+        for (int r = 0; r < ctx->world.size; r++)
+            dtn_table_copy(all, r, &report[r * nrails + k], sizeof report[0]);
+        dtn_table_free(all);
     }
     return rc;
 }
 
 static int gpu_gather(struct dtensor_ctx *ctx, const char *nic,
-                      struct dtn_blob all[], struct dtn_gpu_report report[],
-                      struct dtensor_error *err)
+                      struct dtn_gpu_report report[], struct dtensor_error *err)
 {
     struct dtn_blob mine = { .size = sizeof report[0], .fd = -1 };
     struct dtn_gpu_report own;
     struct dtn_gpu_trial trial;
-    int rc = dtn_gpu_try_share(ctx, all, &trial, err);
+    struct dtn_table *all;
+    int rc = dtn_gpu_try_share(ctx, &trial, err);
 
     if (rc != 0)
         return rc;
@@ -58,20 +63,22 @@ static int gpu_gather(struct dtensor_ctx *ctx, const char *nic,
         snprintf(own.why, sizeof own.why, "%s", trial.why);
     }
     memcpy(mine.bytes, &own, sizeof own);
-    rc = dtn_boot_allgather(ctx->boot, &mine, all, err);
-    for (int r = 0; rc == 0 && r < ctx->world.size; r++)
-        memcpy(&report[r], all[r].bytes, sizeof report[0]);
-    return rc;
+    rc = dtn_boot_allgather(ctx->boot, &mine, &all, err);
+    if (rc != 0)
+        return rc;
+    for (int r = 0; r < ctx->world.size; r++)
+        dtn_table_copy(all, r, &report[r], sizeof report[0]);
+    dtn_table_free(all);
+    return 0;
 }
 
 /* Gather the reports on GPUs, and print them on rank 0. */
 static int gpu_show(struct dtensor_ctx *ctx, const char *nic,
-                    struct dtn_blob all[], FILE *stream,
-                    struct dtensor_error *err)
+                    FILE *stream, struct dtensor_error *err)
 {
     size_t world = (size_t)ctx->world.size;
     struct dtn_gpu_report *report = calloc(world, sizeof *report);
-    int rc = report ? gpu_gather(ctx, nic, all, report, err)
+    int rc = report ? gpu_gather(ctx, nic, report, err)
                     : dtn_fail_nomem(err, "fabric", world * sizeof *report);
 
     if (rc == 0 && ctx->world.rank == 0)
@@ -83,29 +90,31 @@ static int gpu_show(struct dtensor_ctx *ctx, const char *nic,
 /* Wait until rank 0 has written the table.  When one rank exits with a failure,
  * such as "unfit", the launcher may kill the others.
  */
-static int fabric_part(struct dtensor_ctx *ctx, struct dtn_blob all[],
-                       struct dtensor_error *err)
+static int fabric_part(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
     const struct dtn_blob nothing = { .size = 0, .fd = -1 };
+    struct dtn_table *all;
+    int rc = dtn_boot_allgather(ctx->boot, &nothing, &all, err);
 
-    return dtn_boot_allgather(ctx->boot, &nothing, all, err);
+    if (rc == 0)
+        dtn_table_free(all);
+    return rc;
 }
 
 static int fabric_show(struct dtensor_ctx *ctx, FILE *stream, int *unfitp,
                        struct dtensor_error *err)
 {
     size_t world = (size_t)ctx->world.size;
-    struct dtn_blob *all = calloc(world, sizeof *all);
     int nrails = dtn_fabric_rails(ctx->world.cluster);
     size_t rows = world * (size_t)nrails;
     struct dtn_fabric_report *report = calloc(rows, sizeof *report);
     struct dtn_fabric_majority usual;
     int rc = 0, unfit = 0;
 
-    if (!all || !report)
-        rc = dtn_fail_nomem(err, "fabric", world * sizeof *all);
+    if (!report)
+        rc = dtn_fail_nomem(err, "fabric", rows * sizeof *report);
     if (rc == 0)
-        rc = fabric_gather(ctx, all, report, err);
+        rc = fabric_gather(ctx, report, err);
     if (rc == 0) {
         dtn_fabric_majority(report, (int)rows, &usual);
         unfit = dtn_fabric_unfit(ctx->world.cluster, report, &usual);
@@ -113,17 +122,16 @@ static int fabric_show(struct dtensor_ctx *ctx, FILE *stream, int *unfitp,
             dtn_fabric_table_write(ctx->world.cluster, report, stream);
             fflush(stream);
         }
-        rc = gpu_show(ctx, report[ctx->world.rank * nrails].device, all,
-                      stream, err);
+        rc = gpu_show(ctx, report[ctx->world.rank * nrails].device, stream,
+                      err);
     }
     if (rc == 0) {
         fflush(stream);
-        rc = fabric_part(ctx, all, err);
+        rc = fabric_part(ctx, err);
     }
     if (rc == 0)
         *unfitp = dtn_fabric_wanted(ctx->world.cluster) ? unfit : 0;
     free(report);
-    free(all);
     return rc;
 }
 

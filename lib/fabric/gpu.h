@@ -106,11 +106,11 @@ struct dtn_gpu_trial {
 };
 
 /* Try it, where the file has tensors on GPUs that ranks of a host share over
- * shm.  The GPU stays open.  `all` has an entry for each rank.
+ * shm.  The GPU stays open.
  * Collective.   Errors: those of the bootstrap
  */
-int dtn_gpu_try_share(struct dtensor_ctx *ctx, struct dtn_blob all[],
-                      struct dtn_gpu_trial *trial, struct dtensor_error *err);
+int dtn_gpu_try_share(struct dtensor_ctx *ctx, struct dtn_gpu_trial *trial,
+                      struct dtensor_error *err);
 
 /* Fill in what /sys under `root` says: path, acs, iommu, bar1 and the like. */
 void dtn_gpu_pci(const char *root, struct dtn_gpu_report *report);

@@ -9,6 +9,7 @@
  */
 #include "base/error.h"
 #include "boot/boot.h"
+#include "boot/table.h"
 #include "cluster/cluster.h"
 #include "device/memory.h"
 #include "fabric/gpu.h"
@@ -120,19 +121,19 @@ static bool offer_take(struct dtensor_ctx *ctx, int peer,
 }
 
 static int offers_gather(struct dtensor_ctx *ctx, const struct offer *mine,
-                         struct dtn_blob all[], struct dtensor_error *err)
+                         struct dtn_table **allp, struct dtensor_error *err)
 {
     struct dtn_blob blob = { .size = sizeof *mine, .fd = -1 };
 
     memcpy(blob.bytes, mine, sizeof *mine);
-    return dtn_boot_allgather(ctx->boot, &blob, all, err);
+    return dtn_boot_allgather(ctx->boot, &blob, allp, err);
 }
 
-static struct offer offer_of(const struct dtn_blob all[], int rank)
+static struct offer offer_of(const struct dtn_table *all, int rank)
 {
     struct offer offer;
 
-    memcpy(&offer, all[rank].bytes, sizeof offer);
+    dtn_table_copy(all, rank, &offer, sizeof offer);
     return offer;
 }
 
@@ -148,27 +149,32 @@ static int next_here(const struct dtensor_ctx *ctx)
     return next;
 }
 
-int dtn_gpu_try_share(struct dtensor_ctx *ctx, struct dtn_blob all[],
-                      struct dtn_gpu_trial *trial, struct dtensor_error *err)
+int dtn_gpu_try_share(struct dtensor_ctx *ctx, struct dtn_gpu_trial *trial,
+                      struct dtensor_error *err)
 {
     const int next = next_here(ctx);
     struct offer mine = { .fd = -1, .pid = getpid() }, theirs;
+    struct dtn_table *all;
     int rc;
 
     memset(trial, 0, sizeof *trial);
     mine.failed = is_tried(ctx) && !offer_make(ctx, &mine, trial);
-    rc = offers_gather(ctx, &mine, all, err);
+    rc = offers_gather(ctx, &mine, &all, err);
     if (rc != 0)
         return rc;
     theirs = offer_of(all, next);
+    dtn_table_free(all);
     if (mine.fd >= 0 && theirs.fd >= 0 && next != ctx->world.rank
         && mine.space == theirs.space)
         mine.failed = !offer_take(ctx, next, &theirs, trial);
-    rc = offers_gather(ctx, &mine, all, err);
-    for (int r = 0; rc == 0 && r < ctx->world.size && !trial->failed; r++)
+    rc = offers_gather(ctx, &mine, &all, err);
+    if (rc != 0)
+        return rc;
+    for (int r = 0; r < ctx->world.size && !trial->failed; r++)
         if (dtn_world_host(&ctx->world, r)
             == dtn_world_host(&ctx->world, ctx->world.rank)
             && offer_of(all, r).failed)
             trial->failed = 1 + r;
-    return rc;
+    dtn_table_free(all);
+    return 0;
 }

@@ -9,9 +9,10 @@
 #include "job/ctx.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/sparse.h"
 #include "base/units.h"
 #include "boot/boot.h"
-#include "boot/state.h"
+#include "boot/table.h"
 #include "cluster/builtin.h"
 #include "cluster/canonical.h"
 #include "cluster/cluster.h"
@@ -104,13 +105,13 @@ static int ctx_boot(struct dtensor_ctx *ctx, struct dtensor_error *err)
 
 /* The number of CPUs that the ranks of a host may use together. */
 static int ctx_host_cpus(const struct dtn_host *host,
-                         const struct dtn_blob all[])
+                         const struct dtn_table *all)
 {
     cpu_set_t mask, together;
 
     CPU_ZERO(&together);
     for (int r = host->first_rank; r < host->first_rank + host->nranks; r++) {
-        memcpy(&mask, all[r].bytes, sizeof mask);
+        dtn_table_copy(all, r, &mask, sizeof mask);
         CPU_OR(&together, &together, &mask);
     }
     return CPU_COUNT(&together) > 0 ? CPU_COUNT(&together) : 1;
@@ -118,29 +119,47 @@ static int ctx_host_cpus(const struct dtn_host *host,
 
 /* The first rank of the host has sent the page of the heartbeats. */
 static int ctx_beat(struct dtensor_ctx *ctx, const struct dtn_host *host,
-                    struct dtn_blob all[], struct dtensor_error *err)
+                    struct dtn_table *all, struct dtensor_error *err)
 {
-    struct dtn_blob *first = &all[host->first_rank];
-    int rc = dtn_boot_beat_start(ctx->boot, first->fd, err);
+    const int fd = dtn_table_take_fd(all, host->first_rank);
+    int rc = dtn_boot_beat_start(ctx->boot, fd, err);
 
-    if (first->fd >= 0)
-        close(first->fd);
-    first->fd = -1;
+    if (fd >= 0)
+        close(fd);
     return rc;
 }
 
-/* Is a host oversubscribed: has it more ranks than CPUs that they may use?
- * Each rank sends its affinity mask, and the union is counted.  The page of the
- * heartbeats travels along.
+/* Is a host oversubscribed: has it more ranks than CPUs that they may use? */
+static void ctx_compare_cpus(struct dtensor_ctx *ctx,
+                             const struct dtn_host *host,
+                             const struct dtn_table *all)
+{
+    const struct dtensor_cluster *cluster = ctx->world.cluster;
+    int cpus;
+
+    for (int h = 0; h < cluster->nhosts; h++) {
+        cpus = ctx_host_cpus(&cluster->hosts[h], all);
+        if (cluster->hosts[h].nranks > ctx->ranks_per_cpu * cpus)
+            ctx->ranks_per_cpu = (double)cluster->hosts[h].nranks / cpus;
+    }
+    cpus = ctx_host_cpus(host, all);
+    ctx->oversubscribed = host->nranks > cpus;
+    if (ctx->oversubscribed)
+        dtn_log(&ctx->log, DTN_LOG_WARN, "init: %d ranks share %d CPUs of %s: "
+                "waiting yields", host->nranks, cpus, host->name);
+}
+
+/* Each rank sends its affinity mask, and the union of a host is counted.  The
+ * page of the heartbeats travels along.
  */
-static int ctx_count_cpus(struct dtensor_ctx *ctx, struct dtn_blob *all,
-                          struct dtensor_error *err)
+static int ctx_count_cpus(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
     const struct dtn_host *host = &ctx->world.cluster->hosts[
         dtn_world_host(&ctx->world, ctx->world.rank)];
     struct dtn_blob mine = { .fd = -1 };
+    struct dtn_table *all;
     cpu_set_t mask;
-    int rc, cpus;
+    int rc;
 
     CPU_ZERO(&mask);
     sched_getaffinity(0, sizeof mask, &mask);
@@ -148,23 +167,14 @@ static int ctx_count_cpus(struct dtensor_ctx *ctx, struct dtn_blob *all,
     memcpy(mine.bytes, &mask, sizeof mask);
     rc = dtn_boot_beat_open(ctx->boot, &mine.fd, err);
     if (rc == 0)
-        rc = dtn_boot_allgather(ctx->boot, &mine, all, err);
-    if (rc == 0)
-        rc = ctx_beat(ctx, host, all, err);
+        rc = dtn_boot_allgather(ctx->boot, &mine, &all, err);
     if (rc != 0)
         return rc;
-    for (int h = 0; h < ctx->world.cluster->nhosts; h++) {
-        cpus = ctx_host_cpus(&ctx->world.cluster->hosts[h], all);
-        if (ctx->world.cluster->hosts[h].nranks > ctx->ranks_per_cpu * cpus)
-            ctx->ranks_per_cpu = (double)ctx->world.cluster->hosts[h].nranks
-                                 / cpus;
-    }
-    cpus = ctx_host_cpus(host, all);
-    ctx->oversubscribed = host->nranks > cpus;
-    if (ctx->oversubscribed)
-        dtn_log(&ctx->log, DTN_LOG_WARN, "init: %d ranks share %d CPUs of %s: "
-                "waiting yields", host->nranks, cpus, host->name);
-    return 0;
+    rc = ctx_beat(ctx, host, all, err);
+    if (rc == 0)
+        ctx_compare_cpus(ctx, host, all);
+    dtn_table_free(all);
+    return rc;
 }
 
 /* Open the arena.  If the ranks of a host use shared memory, they map the
@@ -191,8 +201,7 @@ static int ctx_open_arena(struct dtensor_ctx *ctx, struct dtensor_error *err)
 /* Open memory and transports, after the bootstrap has joined all ranks. */
 static int ctx_open_rest(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
-    struct dtn_blob *all;
-    size_t world;
+    const size_t world = (size_t)ctx->world.size;
     int rc = dtn_cpus_bind(ctx, err);
 
     if (rc == 0)
@@ -201,22 +210,13 @@ static int ctx_open_rest(struct dtensor_ctx *ctx, struct dtensor_error *err)
         rc = dtn_ctx_open_device(ctx, err);
     if (rc != 0)
         return rc;
-    world = (size_t)ctx->world.size;
-    ctx->peers = calloc(world, sizeof *ctx->peers);
-    all = calloc(world, sizeof *all);
-    for (size_t r = 0; ctx->peers && r < world; r++)
-        ctx->peers[r].address.fd = -1;
-    if (!ctx->peers || !all) {
-        free(all);
-        return dtn_fail_nomem(err, "init", world * sizeof *all);
-    }
-    rc = ctx_count_cpus(ctx, all, err);
+    ctx->peers = dtn_sparse_new(world, sizeof *ctx->peers);
+    if (!ctx->peers)
+        return dtn_fail_nomem(err, "init", world * sizeof *ctx->peers);
+    rc = ctx_count_cpus(ctx, err);
     if (rc == 0)
-        rc = dtn_wire_negotiate(ctx, all, err);
-    if (rc == 0)
-        rc = dtn_wire_open(ctx, all, err);
-    free(all);
-    return rc;
+        rc = dtn_wire_negotiate(ctx, err);
+    return rc == 0 ? dtn_wire_open(ctx, err) : rc;
 }
 
 int dtn_ctx_join(const char *path, struct dtensor_ctx **ctxp,
@@ -338,7 +338,7 @@ void dtn_ctx_close(struct dtensor_ctx *ctx)
         munmap(ctx->mine, (size_t)sysconf(_SC_PAGESIZE));
     dtn_wire_close(ctx);
     dtn_cpus_unbind(ctx);
-    free(ctx->peers);
+    dtn_sparse_free(ctx->peers, (size_t)ctx->world.size, sizeof *ctx->peers);
     free(ctx->registered);
     dtn_bounces_fini(ctx);
     if (ctx->device)

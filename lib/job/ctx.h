@@ -22,6 +22,7 @@
 struct dtn_boot;
 struct dtn_memory;
 struct dtn_recorder;
+struct dtn_table;
 struct dtn_transport;
 struct dtn_wait;
 struct dtn_watcher;
@@ -29,8 +30,7 @@ struct dtn_watcher;
 #define DTN_MAX_TRANSPORTS 3
 
 struct dtn_peer {
-    struct dtn_transport *tp;     /* NULL for this rank itself                */
-    struct dtn_blob address;      /* fd owned by the context                  */
+    struct dtn_transport *tp;     /* NULL: not met yet, or this rank itself   */
     bool connected;               /* both sides know their eager boxes        */
     uint64_t sent;                /* signals sent to it, ever                 */
     uint64_t consumed;            /* signals consumed from it, ever           */
@@ -41,7 +41,9 @@ struct dtn_peer {
         bool name_sent;           /* the peer knows our name                  */
         bool remote_known;        /* this rank knows the name of the peer     */
     } eager;                      /* one box for each direction               */
+    unsigned char unused[24];     /* to 128 bytes: an index is a shift        */
 };
+_Static_assert(sizeof(struct dtn_peer) == 128, "a power of two");
 
 /* Functions of coll that look up and describe calls, for messages about a
  * mismatch.  They return whether there is such a record, in *record.
@@ -84,7 +86,11 @@ struct dtensor_ctx {
                                   /* open, or the program has loaded CUDA     */
     int ntransports;              /* open ones                                */
     struct dtn_transport *transports[DTN_MAX_TRANSPORTS]; /* [ntransports]    */
-    struct dtn_peer *peers;       /* [world_size]                             */
+    struct dtn_table *addresses[DTN_MAX_TRANSPORTS]; /* of all ranks there    */
+    struct dtn_transport *inside; /* to ranks of this host                    */
+    struct dtn_transport *between; /* to those of others                      */
+    struct dtn_peer *peers;       /* [world_size] sparse: those met take      */
+                                  /* memory                                   */
     int holders;                  /* the program until dtensor_fini(), and    */
                                   /* whatever it made and did not destroy     */
     struct dtn_slot slots[DTN_ROOMS]; /* what the rooms above keep            */
@@ -148,6 +154,9 @@ int dtn_ctx_open(const char *path, struct dtensor_ctx **ctxp,
 int dtn_ctx_plan(const char *path, int nranks, int per_host,
                  struct dtensor_ctx **ctxp, struct dtensor_error *err);
 void dtn_ctx_close(struct dtensor_ctx *ctx);     /* slots, then the rest      */
+
+/* wire.c: the transport to a rank; NULL: it is this rank. */
+struct dtn_transport *dtn_wire_to(const struct dtensor_ctx *ctx, int rank);
 
 /* An object that needs the context when it is destroyed, such as a tensor,
  * holds it: the last release ends and closes the context.  Objects that the

@@ -8,6 +8,7 @@
  */
 #include "base/log.h"
 #include "boot/boot.h"
+#include "boot/table.h"
 #include "cluster/cluster.h"
 #include "cluster/world.h"
 #include "job/ctx.h"
@@ -43,43 +44,58 @@ static int settle_look(const struct dtensor_ctx *ctx, struct dtensor_error *err)
 
 /* The first rank that cannot use rc; -1: all can. */
 static int settle_unfit(const struct dtensor_ctx *ctx,
-                        const struct dtn_blob all[])
+                        const struct dtn_table *all)
 {
-    for (int r = 0; r < ctx->world.size; r++)
-        if (all[r].size > 0)
+    size_t size;
+
+    for (int r = 0; r < ctx->world.size; r++) {
+        dtn_table_bytes(all, r, &size);
+        if (size > 0)
             return r;
+    }
     return -1;
 }
 
-int dtn_wire_negotiate(struct dtensor_ctx *ctx, struct dtn_blob all[],
-                       struct dtensor_error *err)
+/* The transport between hosts that follows, and why. */
+static void settle_choose(struct dtensor_ctx *ctx, const struct dtn_table *all)
 {
-    struct dtn_transport_conf *conf = &ctx->world.cluster->transport;
     enum dtn_log_level level = ctx->world.rank == 0 ? DTN_LOG_WARN
                                                    : DTN_LOG_DEBUG;
+    const int unfit = settle_unfit(ctx, all);
+    const unsigned char *why;
+    char name[320];
+    size_t size;
+
+    ctx->world.cluster->transport.inter_node = unfit < 0 ? DTN_WIRE_RC
+                                                         : DTN_WIRE_TCP;
+    if (unfit < 0) {
+        dtn_log(&ctx->log, DTN_LOG_INFO, "init: inter_node = auto: rc, which "
+                "all ranks can use");
+        return;
+    }
+    why = dtn_table_bytes(all, unfit, &size);
+    dtn_log(&ctx->log, level, "init: inter_node = auto: tcp, for %s cannot "
+            "use rc: %.*s", dtn_world_rank_name(&ctx->world, unfit, name,
+            sizeof name), (int)size, (const char *)why);
+}
+
+int dtn_wire_negotiate(struct dtensor_ctx *ctx, struct dtensor_error *err)
+{
     struct dtn_blob mine = { .fd = -1 };
     struct dtensor_error why = { 0 };
-    char name[320];
-    int unfit, rc;
+    struct dtn_table *all;
+    int rc;
 
-    if (conf->inter_node != DTN_WIRE_AUTO)
+    if (ctx->world.cluster->transport.inter_node != DTN_WIRE_AUTO)
         return 0;
     if (settle_look(ctx, &why) != 0) {
         mine.size = strlen(why.text);
         memcpy(mine.bytes, why.text, mine.size);
     }
-    rc = dtn_boot_allgather(ctx->boot, &mine, all, err);
+    rc = dtn_boot_allgather(ctx->boot, &mine, &all, err);
     if (rc != 0)
         return rc;
-    unfit = settle_unfit(ctx, all);
-    conf->inter_node = unfit < 0 ? DTN_WIRE_RC : DTN_WIRE_TCP;
-    if (unfit < 0)
-        dtn_log(&ctx->log, DTN_LOG_INFO, "init: inter_node = auto: rc, which "
-                "all ranks can use");
-    else
-        dtn_log(&ctx->log, level, "init: inter_node = auto: tcp, for %s cannot "
-                "use rc: %.*s", dtn_world_rank_name(&ctx->world, unfit, name,
-                sizeof name), (int)all[unfit].size,
-                (const char *)all[unfit].bytes);
+    settle_choose(ctx, all);
+    dtn_table_free(all);
     return 0;
 }

@@ -35,7 +35,7 @@ static enum report_peer report_peer(const struct dtensor_ctx *ctx, int rank,
 {
     const struct dtn_peer_failure *failure = dtn_boot_peer_failure(ctx->boot,
                                                                    rank);
-    struct dtn_transport *tp = ctx->peers[rank].tp;
+    struct dtn_transport *tp = dtn_wire_to(ctx, rank);
     int culprit = rank, code = 0, health;
 
     if (failure->order > 0 && failure->code != 0

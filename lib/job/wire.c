@@ -11,7 +11,9 @@
 #include "base/error.h"
 #include "base/wait.h"
 #include "boot/boot.h"
+#include "boot/table.h"
 #include "cluster/cluster.h"
+#include "cluster/host.h"
 #include "cluster/world.h"
 #include "job/await.h"
 #include "job/ctx.h"
@@ -23,7 +25,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const char *const wire_names[] = {
     [DTN_WIRE_SHM] = "shm", [DTN_WIRE_TCP] = "tcp", [DTN_WIRE_RC] = "rc"
@@ -36,6 +37,17 @@ static enum dtn_wire wire_between(const struct dtensor_ctx *ctx, int host_a,
     const struct dtn_transport_conf *conf = &ctx->world.cluster->transport;
 
     return host_a == host_b ? conf->intra_node : conf->inter_node;
+}
+
+struct dtn_transport *dtn_wire_to(const struct dtensor_ctx *ctx, int rank)
+{
+    const struct dtn_host *here = dtn_host_of(ctx->world.cluster,
+                                              ctx->world.rank);
+
+    if (rank == ctx->world.rank)
+        return NULL;
+    return rank >= here->first_rank && rank < here->first_rank + here->nranks
+         ? ctx->inside : ctx->between;
 }
 
 /* Does any pair of ranks of the job use this wire? */
@@ -80,7 +92,6 @@ static int wire_wrap(struct dtn_transport **tpp, struct dtensor_error *err)
 /* Open the transport of this wire for its peers. */
 static int wire_open_transport(struct dtensor_ctx *ctx, enum dtn_wire wire,
                                const struct dtn_place *places, bool *reached,
-                               struct dtn_transport **tpp,
                                struct dtensor_error *err)
 {
     struct dtn_open_args args = {
@@ -92,6 +103,7 @@ static int wire_open_transport(struct dtensor_ctx *ctx, enum dtn_wire wire,
     };
     const struct dtn_transport_ops *ops = wire_ops(wire, err);
     const struct dtn_place *me = &places[args.rank];
+    struct dtn_transport *tp;
     int rc;
 
     if (!ops)
@@ -104,39 +116,40 @@ static int wire_open_transport(struct dtensor_ctx *ctx, enum dtn_wire wire,
                             "%d from rank %d (set [transport] inter_node)",
                             ops->name, r, args.rank);
     }
-    rc = ops->open(&args, tpp, err);
+    rc = ops->open(&args, &tp, err);
     if (rc != 0)
         return rc;
-    ctx->transports[ctx->ntransports++] = *tpp;
-    rc = wire_wrap(tpp, err);
-    ctx->transports[ctx->ntransports - 1] = *tpp;
+    ctx->transports[ctx->ntransports++] = tp;
+    rc = wire_wrap(&tp, err);
+    ctx->transports[ctx->ntransports - 1] = tp;
     return rc;
 }
 
-/* Store the addresses of the peers of `tp`; close the descriptors of others. */
-static void wire_keep_addresses(struct dtensor_ctx *ctx,
-                                struct dtn_transport *tp, const bool *reached,
-                                struct dtn_blob all[])
+/* The last opened transport is that of this wire: learn the addresses. */
+static int wire_exchange(struct dtensor_ctx *ctx, enum dtn_wire wire,
+                         struct dtensor_error *err)
 {
-    for (int r = 0; r < ctx->world.size; r++) {
-        if (reached[r]) {
-            ctx->peers[r].tp = tp;
-            ctx->peers[r].address = all[r];
-        } else if (all[r].fd >= 0) {
-            close(all[r].fd);
-        }
-        all[r].fd = -1;
-    }
+    const struct dtn_transport_conf *conf = &ctx->world.cluster->transport;
+    const int t = ctx->ntransports - 1;
+    struct dtn_transport *tp = ctx->transports[t];
+    struct dtn_blob mine;
+
+    if (conf->intra_node == wire)
+        ctx->inside = tp;
+    if (conf->inter_node == wire)
+        ctx->between = tp;
+    dtn_ctx_attach_device(ctx, tp);           /* before peers connect        */
+    memset(&mine, 0, sizeof mine);
+    mine.fd = -1;
+    tp->ops->address(tp, &mine);
+    return dtn_boot_allgather(ctx->boot, &mine, &ctx->addresses[t], err);
 }
 
-int dtn_wire_open(struct dtensor_ctx *ctx, struct dtn_blob all[],
-                  struct dtensor_error *err)
+int dtn_wire_open(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
     size_t world = (size_t)ctx->world.size;
     struct dtn_place *places = calloc(world, sizeof *places);
     bool *reached = calloc(world, sizeof *reached);
-    struct dtn_transport *tp;
-    struct dtn_blob mine;
     int rc = 0;
 
     if (!places || !reached)
@@ -149,17 +162,9 @@ int dtn_wire_open(struct dtensor_ctx *ctx, struct dtn_blob all[],
     for (int w = DTN_WIRE_SHM; rc == 0 && w <= DTN_WIRE_RC; w++) {
         if (!wire_used(ctx, (enum dtn_wire)w))
             continue;
-        rc = wire_open_transport(ctx, (enum dtn_wire)w, places, reached, &tp,
-                                 err);
-        if (rc != 0)
-            break;
-        dtn_ctx_attach_device(ctx, tp);       /* before peers connect        */
-        memset(&mine, 0, sizeof mine);
-        mine.fd = -1;
-        tp->ops->address(tp, &mine);
-        rc = dtn_boot_allgather(ctx->boot, &mine, all, err);
+        rc = wire_open_transport(ctx, (enum dtn_wire)w, places, reached, err);
         if (rc == 0)
-            wire_keep_addresses(ctx, tp, reached, all);
+            rc = wire_exchange(ctx, (enum dtn_wire)w, err);
     }
     free(reached);
     free(places);
@@ -171,13 +176,9 @@ void dtn_wire_close(struct dtensor_ctx *ctx)
     for (int t = 0; t < ctx->ntransports; t++) {
         ctx->copied_bytes += ctx->transports[t]->copied_bytes;
         ctx->transports[t]->ops->close(ctx->transports[t]);
+        dtn_table_free(ctx->addresses[t]);
     }
     ctx->ntransports = 0;
-    for (int r = 0; ctx->peers && r < ctx->world.size; r++) {
-        if (ctx->peers[r].address.fd >= 0)
-            close(ctx->peers[r].address.fd);
-        ctx->peers[r].address.fd = -1;
-    }
 }
 
 /* The transport has connected the peer: only its eager box is not known yet.
@@ -186,6 +187,28 @@ void dtn_wire_close(struct dtensor_ctx *ctx)
 static bool wire_meets(const struct dtensor_ctx *ctx, int rank)
 {
     return ctx->peers[rank].eager.name_sent;
+}
+
+/* Continue with the connection to one peer, which takes memory from now on. */
+static int wire_connect_one(struct dtensor_ctx *ctx, int rank,
+                            struct dtensor_error *err)
+{
+    struct dtn_peer *peer = &ctx->peers[rank];
+    struct dtn_blob address;
+    int t = 0, rc = 0;
+
+    if (!peer->tp)
+        peer->tp = dtn_wire_to(ctx, rank);
+    while (ctx->transports[t] != peer->tp)
+        t++;
+    if (!wire_meets(ctx, rank)) {
+        dtn_table_get(ctx->addresses[t], rank, &address);
+        rc = peer->tp->ops->connect(peer->tp, rank, &address, err);
+    }
+    if (rc == 0)
+        rc = dtn_eager_meet(ctx, rank, err);
+    peer->connected = rc == 0;
+    return rc;
 }
 
 /* Try once to connect to every peer that is not connected.  Returns how many
@@ -198,19 +221,12 @@ static int wire_connect_round(struct dtensor_ctx *ctx, const int ranks[],
     int left = 0;
 
     for (int i = 0; i < n; i++) {
-        struct dtn_peer *peer = &ctx->peers[ranks[i]];
-        int rc = 0;
+        int rc;
 
-        if (peer->connected || ranks[i] == ctx->world.rank)
+        if (ctx->peers[ranks[i]].connected || ranks[i] == ctx->world.rank)
             continue;
-        if (!wire_meets(ctx, ranks[i]))
-            rc = peer->tp->ops->connect(peer->tp, ranks[i], &peer->address,
-                                        err);
-        if (rc == 0)
-            rc = dtn_eager_meet(ctx, ranks[i], err);
-        if (rc == 0)
-            peer->connected = true;
-        else if (rc != DTENSOR_EAGAIN || left++ == 0)
+        rc = wire_connect_one(ctx, ranks[i], err);
+        if (rc != 0 && (rc != DTENSOR_EAGAIN || left++ == 0))
             *waiting = ranks[i];
         if (rc != 0 && rc != DTENSOR_EAGAIN)
             return rc;

@@ -10,17 +10,15 @@
 struct dtn_mismatch;
 struct dtn_wait;
 
-/* Open the transports of the cluster file and exchange addresses.  `all` has
- * room for world_size blobs.  Collective: the world.
+/* Open the transports of the cluster file and exchange addresses.
+ * Collective: the world.
  */
-int dtn_wire_open(struct dtensor_ctx *ctx, struct dtn_blob all[],
-                  struct dtensor_error *err);
+int dtn_wire_open(struct dtensor_ctx *ctx, struct dtensor_error *err);
 
 /* Before that: replace inter_node = auto by what all ranks can use.
  * Collective: the world.
  */
-int dtn_wire_negotiate(struct dtensor_ctx *ctx, struct dtn_blob all[],
-                       struct dtensor_error *err);
+int dtn_wire_negotiate(struct dtensor_ctx *ctx, struct dtensor_error *err);
 
 /* Exchange with a connected peer the addresses of the boxes for eager messages.
  * 0: both know; EAGAIN: call again.   Errors: ENOMEM, EPEER, EMISMATCH

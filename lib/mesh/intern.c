@@ -26,20 +26,38 @@
 
 /* ------------------------------------------------------- lists of ranks --- */
 
+/* The same list in the cluster, which lives as long; or NULL. */
+static const int *ranks_of_file(const struct dtensor_ctx *ctx,
+                                const int ranks[], int n)
+{
+    const struct dtensor_cluster *cluster = ctx->world.cluster;
+
+    for (int m = 0; m < cluster->nmeshes; m++)
+        if (cluster->meshes[m].nranks == n
+            && memcmp(cluster->meshes[m].ranks, ranks,
+                      (size_t)n * sizeof ranks[0]) == 0)
+            return cluster->meshes[m].ranks;
+    return NULL;
+}
+
 static int mesh_ranks_add(struct dtensor_ctx *ctx, uint64_t hash,
                           const int ranks[], int n,
                           struct dtn_mesh_ranks **listp,
                           struct dtensor_error *err)
 {
-    size_t size = sizeof(struct dtn_mesh_ranks) + (size_t)n * sizeof(int);
+    const int *theirs = ranks_of_file(ctx, ranks, n);
+    size_t size = sizeof(struct dtn_mesh_ranks)
+                + (theirs ? 0 : (size_t)n * sizeof(int));
     struct dtn_meshes *meshes = dtn_meshes_of(ctx);
     struct dtn_mesh_ranks **bucket = &meshes->ranks[hash % DTN_MESH_BUCKETS];
     struct dtn_mesh_ranks *list = malloc(size);
 
     if (!list)
         return dtn_fail_nomem(err, "mesh", size);
-    *list = (struct dtn_mesh_ranks){ *bucket, hash, n, -1, 0 };
-    memcpy(list->rank, ranks, (size_t)n * sizeof(int));
+    *list = (struct dtn_mesh_ranks){ .next = *bucket, .hash = hash, .n = n,
+                                     .me = -1 };
+    list->rank = theirs ? theirs
+               : memcpy(list->own, ranks, (size_t)n * sizeof(int));
     for (int i = 0; i < n; i++)
         if (ranks[i] == ctx->world.rank)
             list->me = i;
@@ -116,18 +134,30 @@ static const struct dtensor_mesh *mesh_known(const struct dtensor_mesh *proto)
     return mesh;
 }
 
+/* Is every rank of the world at the position of its number? */
+static bool mesh_in_order(const struct dtensor_mesh *mesh)
+{
+    int i = 0;
+
+    while (i < mesh->group.n && mesh->group.ranks[i] == i)
+        i++;
+    return i == mesh->ctx->world.cluster->world_size;
+}
+
 /* Store in a new root the position of each rank of the world.  The array is
- * allocated together with the mesh, after it.
+ * allocated together with the mesh, after it, unless the list of ranks is it.
  */
 static void mesh_root_init(struct dtensor_mesh *mesh, size_t world)
 {
     int *where = (int *)(mesh + 1);
 
+    mesh->root = mesh;
+    mesh->where = world == 0 ? mesh->group.ranks : where;
+    if (world == 0)
+        return;
     memset(where, -1, world * sizeof *where);
     for (int i = 0; i < mesh->group.n; i++)
         where[mesh->group.ranks[i]] = i;
-    mesh->where = where;
-    mesh->root = mesh;
 }
 
 /* The dimensions along which the seeds of the cluster file differ: each rank is
@@ -158,8 +188,8 @@ static int mesh_keep(const struct dtensor_mesh *proto,
     struct dtn_meshes *meshes = dtn_meshes_of(proto->ctx);
     struct dtensor_mesh **bucket =
         &meshes->mesh[mesh_hash(proto) % DTN_MESH_BUCKETS];
-    size_t world = proto->root ? 0
-                               : (size_t)proto->ctx->world.cluster->world_size;
+    size_t world = proto->root || mesh_in_order(proto) ? 0
+                 : (size_t)proto->ctx->world.cluster->world_size;
     size_t size = sizeof *proto + world * sizeof proto->where[0];
     struct dtensor_mesh *mesh = malloc(size);
 

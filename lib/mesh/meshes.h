@@ -18,7 +18,9 @@ struct dtn_mesh_ranks {
     int n;                        /* how many                                 */
     int me;                       /* position of this rank, or -1             */
     uint32_t calls;               /* see struct dtn_group                     */
-    int rank[];                   /* [n] world ranks                          */
+    const int *rank;              /* [n] world ranks: those of a mesh of the  */
+                                  /* file, or `own`                           */
+    int own[];                    /* [n], or none                             */
 };
 
 /* The name of a flattened dimension of a root. */

@@ -5,6 +5,7 @@
 #include "base/seal.h"
 #include "base/wait.h"
 #include "boot/boot.h"
+#include "boot/table.h"
 #include "boot/socket.h"
 #include "boot/state.h"
 #include "cluster/cluster.h"
@@ -152,7 +153,8 @@ static bool job_fd_right(const struct dtensor_cluster *c, int me, int r,
 static int job_round(const struct dtensor_cluster *c, int me, int round,
                      struct dtn_boot *boot, struct said *say)
 {
-    static struct dtn_blob all[256], mine, want;
+    static struct dtn_blob got, mine, want;
+    struct dtn_table *all;
     bool right = true;
     int rc;
 
@@ -162,15 +164,16 @@ static int job_round(const struct dtensor_cluster *c, int me, int round,
         if (write(mine.fd, &me, sizeof me) != sizeof me)
             return DTENSOR_ESYS;
     }
-    rc = dtn_boot_allgather(boot, &mine, all, &say->err);
+    rc = dtn_boot_allgather(boot, &mine, &all, &say->err);
     for (int r = 0; rc == 0 && r < c->world_size; r++) {
         job_blob(r, round, &want);
-        right = right && all[r].size == want.size &&
-                memcmp(all[r].bytes, want.bytes, want.size) == 0 &&
-                job_fd_right(c, me, r, all[r].fd);
-        if (all[r].fd >= 0)
-            close(all[r].fd);
+        dtn_table_get(all, r, &got);
+        right = right && got.size == want.size &&
+                memcmp(got.bytes, want.bytes, want.size) == 0 &&
+                job_fd_right(c, me, r, got.fd);
     }
+    if (rc == 0)
+        dtn_table_free(all);
     if (mine.fd >= 0)
         close(mine.fd);
     say->right = say->right && right;

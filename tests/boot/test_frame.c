@@ -10,7 +10,7 @@
 #include "base/compiler.h"
 #include "boot/fail.h"
 #include "boot/frame.h"
-#include "boot/gather.h"
+#include "boot/table.h"
 #include "boot/state.h"
 #include "dtensor.h"
 #include "tests/support/rand.h"

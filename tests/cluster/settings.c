@@ -267,13 +267,14 @@ void look_queue(const char *path, char said[SAID])
 {
     struct dtensor_cluster *cluster = NULL;
     struct dtn_verbs_end end = { .gid.raw = { 2 }, .mtu = IBV_MTU_4096 };
-    struct dtn_verbs *verbs = calloc(1, sizeof *verbs + sizeof verbs->peers[0]);
-    struct dtn_verbs_peer *peer = verbs->peers;
+    struct dtn_verbs *verbs = calloc(1, sizeof *verbs);
+    struct dtn_verbs_peer *peer = calloc(1, sizeof *peer);
     struct dtensor_error err;
 
     say_begin(said);
     if (dtensor_cluster_read(path, NULL, NULL, &cluster, &err) != 0)
         exit(99);
+    verbs->peers = &peer;
     verbs->args.conf = &cluster->transport;
     verbs->nrails = 1;
     verbs->rail[0].device = (struct dtn_verbs_device){ .port = 1,
@@ -286,6 +287,7 @@ void look_queue(const char *path, char said[SAID])
     peer->greeting.nqueues = 1;
     peer->queue[0].rail = &verbs->rail[0];
     dtn_verbs_queues_join(verbs, 0, &err);
+    free(peer);
     free(verbs);
     dtensor_cluster_destroy(cluster);
 }

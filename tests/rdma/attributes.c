@@ -215,7 +215,7 @@ static void queues_rank(int rank, int n, void *arg)
     open_partition(&w);
     wire_connect_all(&w);
     for (int q = 0; q < 2; q++)
-        queue_is_as_set(&dtn_verbs_of(w.tp)->peers[!rank], q);
+        queue_is_as_set(dtn_verbs_peer(w.tp, !rank), q);
     need(heard.npkeys == 3 && heard.nways == 3, "%d queue pairs, %d ways",
          heard.npkeys, heard.nways);
     for (int i = 0; i < 3; i++)
@@ -374,7 +374,7 @@ static void order_rank(int rank, int n, void *arg)
         in_order = rank;
     wire_open(&w, arg, rank, n);
     wire_connect_all(&w);
-    need(dtn_verbs_of(w.tp)->peers[!rank].plain == both, "lines are of %s form",
+    need(dtn_verbs_peer(w.tp, !rank)->plain == both, "lines are of %s form",
          both ? "the numbered" : "the plain");
     order_lengths(&w);
     post_listen(&w);

@@ -106,7 +106,7 @@ static void stripes_rank(int rank, int n, void *arg)
     stripes_put(&s, there, 64 << 10, 32 << 10, "the least that is cut");
     stripes_put(&s, there, (64 << 10) - 1, (64 << 10) - 1, "a byte less");
     stripes_put(&s, there, 100, 100, "100 bytes");
-    queue = dtn_verbs_of(s.w.tp)->peers[s.peer].queue;
+    queue = dtn_verbs_peer(s.w.tp, s.peer)->queue;
     queue[0].share = 300;
     queue[1].share = 100;
     stripes_put(&s, there, MIB, MIB / 4 * 3, "1 MiB over unequal rails");

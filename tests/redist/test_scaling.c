@@ -21,6 +21,7 @@
 #include "tests/redist/plan_of.h"
 #include "tests/support/ranks.h"
 
+#include <malloc.h>
 #include <string.h>
 #include <time.h>
 
@@ -168,6 +169,71 @@ static void test_ways(void)
     ok(again == 0, "and to ask again looks %ld times where ranks are", again);
 }
 
+/* -------------------------------------------------------------------- plans */
+
+/* What PyTorch's collectives can say. */
+static const struct {
+    const char *what, *src, *dst;
+} moves[] = {
+    { "an all-gather", "S(0)", "R" }, { "a reduce-scatter", "P", "S(0)" },
+    { "an all-to-all", "S(0)", "S(1)" }, { "an allreduce", "P", "R" },
+    { "a local chunk", "R", "S(0)" }
+};
+
+static struct dtensor_plan *plan_make(const struct dtensor_mesh *mesh,
+                                      int move, int64_t rows)
+{
+    const int64_t shape[] = { rows, 1 << 18 };
+    const struct dtensor_spec from = spec_at(mesh, 2, shape, moves[move].src);
+    const struct dtensor_spec to = spec_at(mesh, 2, shape, moves[move].dst);
+    struct dtensor_plan *plan = NULL;
+
+    if (dtensor_plan_create(&from, &to, NULL, &plan, NULL) != 0)
+        exit(1);
+    return plan;
+}
+
+static size_t heap_bytes(void)
+{
+    const struct mallinfo2 info = mallinfo2();
+
+    return info.uordblks + info.hblkhd;
+}
+
+/* The looks and the bytes of a plan over n ranks.  The first plan over a mesh
+ * also makes the model of its ranks, which later ones use.
+ */
+static void plan_cost(int move, int n, long *looks, size_t *bytes)
+{
+    struct dtensor_ctx *ctx = planner_of(n, 8);
+    const struct dtensor_mesh *mesh = mesh_of(ctx, 1, &n);
+    struct dtensor_plan *plan;
+    size_t before;
+
+    dtensor_plan_destroy(plan_make(mesh, move, 1 << 19));
+    before = heap_bytes();
+    work = 0;
+    plan = plan_make(mesh, move, 1 << 18);
+    *looks = work;
+    *bytes = heap_bytes() - before;
+    dtensor_plan_destroy(plan);
+    dtensor_fini(ctx);
+}
+
+static void test_plans(void)
+{
+    for (int m = 0; m < (int)(sizeof moves / sizeof moves[0]); m++) {
+        long few, many;
+        size_t small, large;
+
+        plan_cost(m, 1024, &few, &small);
+        plan_cost(m, 131072, &many, &large);
+        ok(many <= few + 8 && large <= small + 1024, "%s over 1,024 ranks "
+           "takes %ld looks and keeps %zu bytes, over 131,072 %ld and %zu",
+           moves[m].what, few, small, many, large);
+    }
+}
+
 /* ---------------------------------------------------------------- schedules */
 
 static long halving_work(int n)
@@ -278,6 +344,7 @@ static void started_main(int rank, int n, void *arg)
 int main(void)
 {
     test_ways();
+    test_plans();
     test_halving();
     ok(ranks_run(2, 60, batch_main, NULL, NULL) == 0, "each tensor of a batch "
        "of 400 takes as many looks as of 25");

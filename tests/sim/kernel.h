@@ -47,6 +47,8 @@ struct sim_process {
     uint64_t calls;               /* of the kernel, that count                */
     bool marked;                  /* those of a later fault count             */
     uint64_t blocks;              /* of memory, allocated                     */
+    size_t held;                  /* bytes of them                            */
+    struct sim_use use;           /* what it took from others and the host    */
     uint64_t real;                /* descriptors and mappings                 */
 };
 

@@ -56,6 +56,13 @@ static void table_grow(void)
     __real_free(old);
 }
 
+static void process_holds(struct sim_process *process, size_t more)
+{
+    process->held += more;
+    if (process->held > process->use.most)
+        process->use.most = process->held;
+}
+
 static void note(enum kind kind, uintptr_t key, size_t size)
 {
     const struct entry entry = { key, size, kind, sim_self ? sim_self->process
@@ -68,6 +75,8 @@ static void note(enum kind kind, uintptr_t key, size_t size)
     entry_put(&entry);
     used++;
     *(kind == BLOCK ? &entry.process->blocks : &entry.process->real) += 1;
+    if (kind == BLOCK)
+        process_holds(entry.process, size);
 }
 
 /* Close the gap, so that what was put past it is found. */
@@ -99,6 +108,7 @@ static void forget(uintptr_t key)
         return;
     *(table[i].kind == BLOCK ? &table[i].process->blocks
                              : &table[i].process->real) -= 1;
+    table[i].process->held -= table[i].kind == BLOCK ? table[i].size : 0;
     entry_remove(i);
 }
 
@@ -161,7 +171,7 @@ void *__wrap_calloc(size_t n, size_t size)
 {
     void *mem = __real_calloc(n, size);
 
-    note(BLOCK, (uintptr_t)mem, size);
+    note(BLOCK, (uintptr_t)mem, n * size);
     return mem;
 }
 

@@ -75,6 +75,11 @@ struct sim_process *sim_process(int rank)
     return rank >= 0 && rank < sim_options->nranks ? &processes[rank] : NULL;
 }
 
+struct sim_use sim_used(int rank)
+{
+    return processes[rank].use;
+}
+
 bool sim_lost(int rank)
 {
     return processes[rank].state >= SIM_STOPPED;

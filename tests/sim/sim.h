@@ -9,6 +9,7 @@
 #define TESTS_SIM_SIM_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* What happens to a rank at its `call`th call of the kernel. */
@@ -51,6 +52,15 @@ struct sim_result {
     uint64_t leaked;              /* blocks, descriptors, mappings, threads   */
                                   /* of ranks that ended                      */
 };
+
+/* What a rank sent, and the memory that it had. */
+struct sim_use {
+    uint64_t sends;               /* pieces that it gave to a socket at once  */
+    uint64_t bytes;               /* of all of them                           */
+    size_t most;                  /* bytes of memory that it held at a time,  */
+                                  /* without what it mapped                   */
+};
+struct sim_use sim_used(int rank);
 
 void sim_run(const struct sim_options *options, struct sim_result *result);
 

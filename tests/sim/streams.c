@@ -98,6 +98,8 @@ ssize_t sim_send(int fd, const struct msghdr *msg)
         return (ssize_t)size;
     if (size > peer->capacity - peer->queued)
         size = peer->capacity - peer->queued;
+    sim_self->process->use.sends++;
+    sim_self->process->use.bytes += size;
     first = size > 1 && sim_random(8) == 0 ? 1 + sim_random(size - 1) : size;
     chunk_take_fds(chunk_send(peer, msg, 0, first), msg);
     if (first < size)

@@ -11,6 +11,7 @@
  */
 #include "base/log.h"
 #include "boot/boot.h"
+#include "boot/table.h"
 #include "cluster/cluster.h"
 #include "cluster/world.h"
 #include "transport/transport.h"
@@ -36,9 +37,9 @@ static struct outcome {
     int64_t joined_ns, named_ns;  /* when                                     */
     int named;                    /* the rank that is lost; -1: none          */
     bool right;                   /* what it gathered                         */
+    struct sim_use use;           /* until it had joined                      */
     char text[500];               /* of an error                              */
 } outcomes[RANKS_MAX];
-static struct dtn_blob all[RANKS_MAX];        /* each reads it at once        */
 static int victim;                /* the rank that dies                       */
 static int64_t died_ns;
 
@@ -48,17 +49,21 @@ static int rank_gather(struct dtn_boot *boot, int rank,
 {
     struct dtn_blob mine = { .size = sizeof rank, .fd = -1 };
     const int first = rank / sim_job.per_host * sim_job.per_host;
+    struct dtn_table *all = NULL;
     bool right = true;
-    int rc, fd;
+    int rc, fd, it;
 
     memcpy(mine.bytes, &rank, sizeof rank);
     rc = dtn_boot_beat_open(boot, &mine.fd, err);
     if (rc == 0)
-        rc = dtn_boot_allgather(boot, &mine, all, err);
-    for (int r = 0; r < sim_job.n && rc == 0; r++)
-        right = right && memcmp(all[r].bytes, &r, sizeof r) == 0;
+        rc = dtn_boot_allgather(boot, &mine, &all, err);
+    for (int r = 0; r < sim_job.n && rc == 0; r++) {
+        dtn_table_copy(all, r, &it, sizeof it);
+        right = right && it == r;
+    }
     outcomes[rank].right = rc == 0 && right;
-    fd = rc == 0 ? all[first].fd : -1;
+    fd = rc == 0 ? dtn_table_take_fd(all, first) : -1;
+    dtn_table_free(all);
     if (rc == 0)
         rc = dtn_boot_beat_start(boot, fd, err);
     if (fd >= 0)
@@ -73,6 +78,7 @@ static void rank_watch(struct dtn_boot *boot, int rank)
 
     dtn_boot_watch_start(boot);
     outcomes[rank].joined_ns = sim_now();
+    outcomes[rank].use = sim_used(rank);
     sim_mark();
     while (outcomes[rank].named < 0 && sim_now() < end) {
         nanosleep(&nap, NULL);
@@ -131,6 +137,33 @@ static void check(const struct sim_options *options)
     }
 }
 
+/* The most that any rank of a kind took: one that leads a host, or not. */
+static struct sim_use most_of(bool leads)
+{
+    struct sim_use most = { 0 };
+
+    for (int r = 0; r < sim_job.n; r++) {
+        const struct sim_use *use = &outcomes[r].use;
+
+        if ((r % sim_job.per_host == 0) != leads || r == victim)
+            continue;
+        most.sends = use->sends > most.sends ? use->sends : most.sends;
+        most.bytes = use->bytes > most.bytes ? use->bytes : most.bytes;
+        most.most = use->most > most.most ? use->most : most.most;
+    }
+    return most;
+}
+
+static void test_use(void)
+{
+    const struct sim_use led = most_of(false), leader = most_of(true);
+
+    note("a rank that leads no host: %" PRIu64 " sends, %" PRIu64 " bytes, "
+         "%zu of memory", led.sends, led.bytes, led.most);
+    note("one that leads a host: %" PRIu64 " sends, %" PRIu64 " bytes, %zu "
+         "of memory", leader.sends, leader.bytes, leader.most);
+}
+
 int main(int argc, char **argv)
 {
     struct sim_options options = {
@@ -160,5 +193,6 @@ int main(int argc, char **argv)
     ok(wrong == 0 && named_ns - died_ns < SOON_NS, "one dies, and all others "
        "name it, the last %.1f ms later", (double)(named_ns - died_ns) / 1e6);
     ok(result.leaked == 0, "nothing is left");
+    test_use();
     return done();
 }

@@ -8,6 +8,7 @@
  */
 #include "base/error.h"
 #include "base/reduce.h"
+#include "base/sparse.h"
 #include "boot/boot.h"
 #include "coll/exec.h"
 #include "coll/record.h"
@@ -26,32 +27,75 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* List every peer that a step names: the first run of the executable connects
- * to them.
- */
-static int exec_unmet(struct dtn_exec *exec, struct dtensor_error *err)
+/* Does a step need something of the peer that it names? */
+static bool exec_meets(const struct dtn_step *step)
+{
+    return step->op == DTN_OP_SIGNAL || step->op == DTN_OP_WAIT
+        || step->op == DTN_OP_PUT;
+}
+
+static int exec_compare(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+/* Sort the positions, and leave out those that are there already. */
+static int exec_distinct(int list[], int n)
+{
+    int kept = 0;
+
+    qsort(list, (size_t)n, sizeof list[0], exec_compare);
+    for (int i = 0; i < n; i++)
+        if (kept == 0 || list[kept - 1] != list[i])
+            list[kept++] = list[i];
+    return kept;
+}
+
+/* List the positions that steps name, and this one. */
+static int exec_meeting(struct dtn_exec *exec, struct dtensor_error *err)
 {
     const struct dtn_sched *sched = &exec->sched;
-    const size_t bytes = (size_t)sched->n * (sizeof(int) + sizeof(bool));
-    int *ranks = calloc(1, bytes);
-    bool *named = (bool *)(ranks + sched->n);
+    const size_t bytes = ((size_t)sched->nsteps + 1) * sizeof *exec->met;
+    int n = 0;
 
-    if (!ranks)
+    exec->met = malloc(bytes);
+    if (!exec->met)
         return dtn_fail_nomem(err, sched->name, bytes);
-    for (int s = 0; s < sched->nsteps; s++) {
-        const struct dtn_step *step = &sched->steps[s];
+    if (sched->me >= 0)
+        exec->met[n++] = sched->me;
+    for (int s = 0; s < sched->nsteps; s++)
+        if (exec_meets(&sched->steps[s]))
+            exec->met[n++] = sched->steps[s].peer;
+    exec->nmet = exec_distinct(exec->met, n);
+    return 0;
+}
 
-        if (step->op == DTN_OP_SIGNAL || step->op == DTN_OP_WAIT
-            || step->op == DTN_OP_PUT)
-            named[step->peer] = true;
+/* Describe these peers. */
+static void exec_describe(struct dtn_exec *exec)
+{
+    struct dtensor_ctx *ctx = exec->group.ctx;
+
+    for (int i = 0; i < exec->nmet; i++) {
+        struct dtn_exec_peer *peer = &exec->peers[exec->met[i]];
+
+        peer->rank = exec->group.ranks[exec->met[i]];
+        peer->tp = dtn_wire_to(ctx, peer->rank);
+        while (peer->tp && ctx->transports[peer->transport] != peer->tp)
+            peer->transport++;
+        exec->wires |= peer->tp ? 1u << peer->transport : 0;
     }
-    for (int p = 0; p < sched->n; p++)
-        if (named[p]) {
-            ranks[exec->nunmet++] = exec->group.ranks[p];
-            exec->wires |= exec->peers[p].tp
-                         ? 1u << exec->peers[p].transport : 0;
-        }
-    exec->unmet = ranks;
+}
+
+/* The first run of the executable connects to every peer that a step names. */
+static int exec_unmet(struct dtn_exec *exec, struct dtensor_error *err)
+{
+    const size_t bytes = ((size_t)exec->nmet + 1) * sizeof *exec->unmet;
+
+    exec->unmet = malloc(bytes);
+    if (!exec->unmet)
+        return dtn_fail_nomem(err, exec->sched.name, bytes);
+    for (int i = 0; i < exec->nmet; i++)
+        exec->unmet[exec->nunmet++] = exec->group.ranks[exec->met[i]];
     return 0;
 }
 
@@ -127,10 +171,43 @@ static bool exec_tries(const struct dtn_exec *exec)
         && sched->expose != DTN_EXPOSE_STAGED_ONLY;
 }
 
+/* The entries of exec->base. */
+static size_t exec_nbase(const struct dtn_exec *exec)
+{
+    return (size_t)dtn_exec_peer_base((int)exec->npeers, 0);
+}
+
+/* Allocate what is indexed by position. */
+static int exec_positions(struct dtn_exec *exec, struct dtensor_error *err)
+{
+    exec->npeers = (size_t)exec->sched.n;
+    exec->peers = dtn_sparse_new(exec->npeers, sizeof *exec->peers);
+    exec->base = dtn_sparse_new(exec_nbase(exec), sizeof *exec->base);
+    return exec->peers && exec->base ? 0
+         : dtn_fail_nomem(err, exec->sched.name,
+                          exec->npeers * sizeof *exec->peers);
+}
+
+/* Allocate what is indexed by the terms of a step, or by its puts. */
+static int exec_terms(struct dtn_exec *exec, struct dtensor_error *err)
+{
+    size_t most = 1;
+
+    for (int s = 0; s < exec->sched.nsteps; s++) {
+        const struct dtn_exec_step *step = &exec->steps[s];
+
+        most = (size_t)step->nterms > most ? (size_t)step->nterms : most;
+        most = step->nputs > most ? step->nputs : most;
+    }
+    exec->terms = calloc(most + 1, sizeof *exec->terms);
+    exec->places = calloc(most + 1, sizeof *exec->places);
+    return exec->terms && exec->places ? 0
+         : dtn_fail_nomem(err, exec->sched.name, most * sizeof *exec->terms);
+}
+
 static int exec_fill(struct dtn_exec *exec, struct dtensor_error *err)
 {
     struct dtensor_ctx *ctx = exec->group.ctx;
-    size_t n = (size_t)exec->sched.n;
     size_t scratch = dtn_sched_scratch(&exec->sched);
     int rc;
 
@@ -138,21 +215,12 @@ static int exec_fill(struct dtn_exec *exec, struct dtensor_error *err)
     exec_spaces(exec);
     exec->tries = exec_tries(exec);
     exec->trials.best = -1;
-    exec->peers = calloc(n, sizeof *exec->peers);
-    exec->terms = calloc(n + 1, sizeof *exec->terms);
-    exec->places = calloc(n, sizeof *exec->places);
-    exec->base = calloc((size_t)dtn_exec_peer_base((int)n, 0),
-                        sizeof *exec->base);
-    if (!exec->peers || !exec->terms || !exec->places || !exec->base)
-        return dtn_fail_nomem(err, exec->sched.name, n * sizeof *exec->peers);
-    for (size_t p = 0; p < n; p++) {
-        exec->peers[p].rank = exec->group.ranks[p];
-        exec->peers[p].tp = ctx->peers[exec->peers[p].rank].tp;
-        while (exec->peers[p].tp
-               && ctx->transports[exec->peers[p].transport]
-                  != exec->peers[p].tp)
-            exec->peers[p].transport++;
-    }
+    rc = exec_positions(exec, err);
+    if (rc == 0)
+        rc = exec_meeting(exec, err);
+    if (rc != 0)
+        return rc;
+    exec_describe(exec);
     for (int s = 0; s < DTN_NSPACES; s++)
         exec->scale[s] = s == DTN_ACC
                        ? dtn_reduction_ratio(&exec->sched.reduction) : 1;
@@ -166,6 +234,8 @@ static int exec_fill(struct dtn_exec *exec, struct dtensor_error *err)
     exec->base[DTN_TMP] = exec->tmp;
     exec->base[DTN_ACC] = exec->acc;
     rc = dtn_exec_bind(exec, err);
+    if (rc == 0)
+        rc = exec_terms(exec, err);
     if (rc == 0)
         rc = dtn_ready_access(exec, err);
     return rc == 0 ? exec_unmet(exec, err) : rc;
@@ -243,10 +313,11 @@ void dtn_exec_destroy(struct dtn_exec *exec)
     if (exec->far)
         dtn_arena_free(exec->group.ctx->device->arena, exec->far);
     dtn_sched_fini(&exec->sched);
-    free(exec->peers);
+    dtn_sparse_free(exec->peers, exec->npeers, sizeof *exec->peers);
+    dtn_sparse_free(exec->base, exec_nbase(exec), sizeof *exec->base);
     free(exec->terms);
     free(exec->places);
-    free(exec->base);
+    free(exec->met);
     free(exec->steps);
     free(exec->unmet);
     free(exec->reach);

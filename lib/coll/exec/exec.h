@@ -169,12 +169,17 @@ struct dtn_exec {
                                   /* ACC dtn_reduction_ratio()                */
     unsigned char *tmp;           /* scratch, one piece of memory: TMP,       */
     unsigned char *acc;           /* then ACC                                 */
-    const void **terms;           /* [n + 1] sources of a reduction           */
-    void **places;                /* [n] where a fold stores its result       */
-    struct dtn_exec_peer *peers;      /* [n]                                  */
-    unsigned char **base;         /* [dtn_exec_peer_base(n, 0)] set by a run  */
-                                  /* and by READY; NULL: not mapped, or no    */
-                                  /* bytes                                    */
+    const void **terms;           /* [most of a step] sources of a reduction  */
+    void **places;                /* [most of a step] where a fold stores its */
+                                  /* result                                   */
+    int *met;                     /* [nmet] positions that steps name, in     */
+                                  /* order, and that of this rank             */
+    int nmet;                     /* their number                             */
+    size_t npeers;                /* positions of the schedule, n             */
+    struct dtn_exec_peer *peers;  /* [npeers] sparse: those of `met`          */
+    unsigned char **base;         /* [dtn_exec_peer_base(n, 0)] sparse; set   */
+                                  /* by a run and by READY; NULL: not mapped, */
+                                  /* or no bytes                              */
     struct dtn_exec_step *steps;      /* [sched.nsteps]                       */
     int *unmet;                   /* [nunmet] world ranks to connect to       */
                                   /* before the first run; NULL: all are      */

@@ -66,9 +66,11 @@ int dtn_signals_begin(struct dtn_exec_run *run)
 {
     struct dtn_exec *exec = run->exec;
 
-    for (int p = 0; p < exec->sched.n; p++) {
-        exec->peers[p].words = NULL;
-        exec->peers[p].again = exec->peers[p].meets = false;
+    for (int i = 0; i < exec->nmet; i++) {
+        struct dtn_exec_peer *peer = &exec->peers[exec->met[i]];
+
+        peer->words = NULL;
+        peer->again = peer->meets = false;
     }
     run->streams = signals_able(run) && signals_name(run);
     run->defers = run->streams && dtn_graph_wanted(exec);
@@ -106,12 +108,12 @@ static int signals_ready(struct dtn_exec_run *run)
     struct dtn_exec *exec = run->exec;
     int rc = 0;
 
-    for (int p = 0; p < exec->sched.n && rc == 0; p++)
-        if (exec->peers[p].words && run->defers)
-            rc = signals_post(run, &exec->peers[p], DTN_TAG_READY);
-    for (int p = 0; p < exec->sched.n && rc == 0; p++)
-        if (exec->peers[p].words)
-            rc = signals_hold(run, &exec->peers[p], DTN_TAG_READY);
+    for (int i = 0; i < exec->nmet && rc == 0; i++)
+        if (exec->peers[exec->met[i]].words && run->defers)
+            rc = signals_post(run, &exec->peers[exec->met[i]], DTN_TAG_READY);
+    for (int i = 0; i < exec->nmet && rc == 0; i++)
+        if (exec->peers[exec->met[i]].words)
+            rc = signals_hold(run, &exec->peers[exec->met[i]], DTN_TAG_READY);
     return rc;
 }
 

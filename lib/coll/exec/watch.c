@@ -60,8 +60,8 @@ static int watch_peers(struct dtn_exec_run *run, struct dtn_device_words *words)
     const struct dtn_exec *exec = run->exec;
     int rc = 0;
 
-    for (int p = 0; p < exec->sched.n && rc == 0; p++) {
-        const struct dtn_exec_peer *peer = &exec->peers[p];
+    for (int i = 0; i < exec->nmet && rc == 0; i++) {
+        const struct dtn_exec_peer *peer = &exec->peers[exec->met[i]];
 
         if (!peer->words || peer_health(run->ctx, peer->rank) == 0)
             continue;
@@ -82,9 +82,12 @@ static int watch_late(struct dtn_exec_run *run, struct dtn_device_words *words)
     int rc = watch_look(run, words), late = -1;
     char name[320];
 
-    for (int p = exec->sched.n - 1; p >= 0; p--)
-        if (exec->peers[p].words && peer_owes(words, exec->peers[p].rank))
-            late = exec->peers[p].rank;
+    for (int i = exec->nmet - 1; i >= 0; i--) {
+        const struct dtn_exec_peer *peer = &exec->peers[exec->met[i]];
+
+        if (peer->words && peer_owes(words, peer->rank))
+            late = peer->rank;
+    }
     if (rc == 0 && late < 0)
         return dtn_poison(ctx, DTENSOR_ETIME, ctx->world.rank, "%s: the GPU of "
                           "this rank has not finished after %lld ms (what does "
@@ -104,10 +107,13 @@ static int watch_end(struct dtn_exec_run *run)
     const struct dtn_exec *exec = run->exec;
     int rc = 0;
 
-    for (int p = 0; p < exec->sched.n && rc == 0; p++)
-        if (exec->peers[p].words
-            && peer_health(run->ctx, exec->peers[p].rank) == DTENSOR_EABORT)
-            rc = dtn_fetched(run->ctx, exec->peers[p].rank);
+    for (int i = 0; i < exec->nmet && rc == 0; i++) {
+        const struct dtn_exec_peer *peer = &exec->peers[exec->met[i]];
+
+        if (peer->words
+            && peer_health(run->ctx, peer->rank) == DTENSOR_EABORT)
+            rc = dtn_fetched(run->ctx, peer->rank);
+    }
     return rc;
 }
 

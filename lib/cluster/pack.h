@@ -1,0 +1,12 @@
+/* pack.h - names of hosts in one piece of memory; for this room only */
+#ifndef DTN_CLUSTER_PACK_H
+#define DTN_CLUSTER_PACK_H
+
+#include "dtensor.h"
+
+/* Move the names and addresses of all hosts to cluster->names.  Without memory
+ * for that they stay where they are.
+ */
+void dtn_cluster_pack(struct dtensor_cluster *cluster);
+
+#endif
