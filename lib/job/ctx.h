@@ -41,7 +41,7 @@ struct dtn_peer {
         bool name_sent;           /* the peer knows our name                  */
         bool remote_known;        /* this rank knows the name of the peer     */
     } eager;                      /* one box for each direction               */
-    unsigned char unused[24];     /* to 128 bytes: an index is a shift        */
+    uint64_t unused[6];           /* to 128 bytes: an index is a shift        */
 };
 _Static_assert(sizeof(struct dtn_peer) == 128, "a power of two");
 

@@ -15,6 +15,7 @@
  */
 #include "redist/cost.h"
 #include "cluster/cluster.h"
+#include "cluster/host.h"
 #include "cluster/world.h"
 #include "coll/choose.h"
 #include "job/ctx.h"
@@ -29,19 +30,23 @@
 #include <string.h>
 
 /* The number of coordinates along mesh dimension m, with all others 0, whose
- * rank is on the host of position 0.
+ * rank is on the host of position 0.  It goes through the ranks of that host:
+ * those of the dimension may be the world.
  */
 static int cost_per_host(const struct dtensor_mesh *mesh, int m)
 {
-    const struct dtensor_ctx *ctx = mesh->ctx;
-    int host = dtn_world_host(&ctx->world, mesh->group.ranks[0]), step = 1,
-        per_host = 0;
+    const struct dtn_host *host = dtn_host_of(mesh->ctx->world.cluster,
+                                              mesh->group.ranks[0]);
+    int step = 1, per_host = 0;
 
     for (int k = m + 1; k < mesh->ndim; k++)
         step *= mesh->size[k];
-    for (int c = 0; c < mesh->size[m]; c++)
-        per_host += dtn_world_host(&ctx->world, mesh->group.ranks[c * step]) ==
-                host;
+    for (int r = host->first_rank; r < host->first_rank + host->nranks; r++) {
+        const int index = dtensor_mesh_index(mesh, r);
+
+        per_host += index >= 0 && index % step == 0
+                 && index / step < mesh->size[m];
+    }
     return per_host;
 }
 

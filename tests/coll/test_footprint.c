@@ -47,7 +47,7 @@ static size_t planning_bytes(int nranks)
     struct dtensor_error err;
     size_t bytes;
 
-    need(dtensor_init_plan(NULL, nranks, PER_HOST, &ctx, &err) == 0, "%s",
+    need(dtensor_init_offline(NULL, nranks, PER_HOST, &ctx, &err) == 0, "%s",
          err.text);
     bytes = heap() - before;
     dtensor_fini(ctx);
@@ -87,7 +87,7 @@ static size_t send_bytes(void)
 
     for (int r = 0; r < RANKS; r++)
         everyone[r] = r;
-    need(dtensor_init_plan(NULL, RANKS, PER_HOST, &group.ctx, &err) == 0, "%s",
+    need(dtensor_init_offline(NULL, RANKS, PER_HOST, &group.ctx, &err) == 0, "%s",
          err.text);
     bytes = heap();
     need(dtn_emit_pairs_put(&call, &sched, &err) == 0, "%s", err.text);
