@@ -209,12 +209,12 @@ static const struct made rows[] = {
       messages_seconds },
     { "calls started", "call", false, { 400, 1600, 6400, 25600 },
       started_seconds },
-    { "call_ways", "rank", true, { 2048, 8192, 32768, 131072 }, ways_seconds },
-    { "plan_create", "rank", true, { 2048, 8192, 32768, 131072 },
+    { "call_ways", "rank", true, { 1024, 4096, 16384, 65536 }, ways_seconds },
+    { "plan_create", "rank", true, { 1024, 4096, 16384, 65536 },
       plan_seconds },
-    { "mesh_create", "rank", true, { 2048, 8192, 32768, 131072 },
+    { "mesh_create", "rank", true, { 1024, 4096, 16384, 65536 },
       mesh_seconds },
-    { "mesh_copy, all", "rank", true, { 2048, 8192, 32768, 131072 },
+    { "mesh_copy, all", "rank", true, { 1024, 4096, 16384, 65536 },
       slices_seconds },
 };
 
