@@ -6,6 +6,7 @@
  * Findings go to stderr in the form compilers use, and the exit status is 2;
  * nothing is started and no other machine is contacted.
  */
+#include "tools/advice.h"
 #include "tools/draw/cluster.h"
 #include "tools/draw/write.h"
 #include "tools/conf/conf.h"
@@ -17,7 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EXIT_GOOD = 0, EXIT_BAD = 2 };
+enum { EXIT_GOOD = 0, EXIT_BAD = 2,
+       EXIT_UNREAD = 141 };     /* stdout has no reader: 128 + SIGPIPE      */
 
 static const char program[] = "dtensor-conf";
 
@@ -115,38 +117,28 @@ static int usage_error(const char *what, const char *value)
     return EXIT_BAD;
 }
 
-/* The same with the word that may have been meant. */
-static int usage_advice(const char *what, const char *value,
-                        const char *const known[])
-{
-    const char *word = value + strspn(value, "-");
-    char advice[300], text[500];
-
-    dtensor_advise(word, known, "", advice, sizeof advice);
-    snprintf(text, sizeof text, "%s%s%s", value,
-             strncmp(advice, "expected", 8) == 0 ? "" : "; ",
-             strncmp(advice, "expected", 8) == 0 ? "" : advice);
-    return usage_error(what, text);
-}
-
 /* getopt_long() knows the letter, or none when it was a long option. */
 static int unknown_option(int letter, const char *word)
 {
     const char text[] = { '-', (char)letter, '\0' };
     const char *names[NROWS + 1] = { NULL };
+    char said[300];
 
     for (size_t i = 0; i < NROWS; i++)
         names[i] = rows[i].name;
-    return letter ? usage_error("unknown option: ", text)
-                  : usage_advice("unknown option: ", word, names);
+    return usage_error(advice_option(letter ? text : word, names, said,
+                                     sizeof said), "");
 }
 
 static int unknown_view(const char *word)
 {
     const char *names[NVIEWS + 1] = { NULL };
+    char advice[300], text[500];
 
     memcpy(names, views, sizeof views);
-    return usage_advice("no such view: ", word, names);
+    dtensor_advise(word, names, NULL, advice, sizeof advice);
+    snprintf(text, sizeof text, "%s; %s", word, advice);
+    return usage_error("no such view: ", text);
 }
 
 static bool read_view(const char *text, int *view)
@@ -237,11 +229,13 @@ static int check_file(const char *path, const struct request *request)
     return status;
 }
 
-/* A full disk must not pass for success. */
+/* A full disk must not pass for success; head and the like are no error. */
 static int finish(int status)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return status;
+    if (errno == EPIPE)
+        return EXIT_UNREAD;
     fprintf(stderr, "%s: cannot write: %s\n", program, strerror(errno));
     return EXIT_BAD;
 }

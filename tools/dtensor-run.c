@@ -55,11 +55,15 @@ usage_error(const char *fmt, ...)
     exit(RUN_USAGE);
 }
 
-/* Say what was asked for, and end: a full disk must not pass for success. */
+/* Say what was asked for, and end: a full disk must not pass for success; head
+ * and the like are no error.
+ */
 static void __attribute__((noreturn)) tell(const char *text)
 {
     if (fputs(text, stdout) >= 0 && fflush(stdout) == 0)
         exit(0);
+    if (errno == EPIPE)
+        exit(128 + SIGPIPE);
     fprintf(stderr, "dtensor-run: cannot write: %s\n", strerror(errno));
     exit(RUN_FAILED);
 }
@@ -111,18 +115,35 @@ static int64_t parse_time_ms(const char *text)
                 "min, such as 2s", text);
 }
 
+static const struct option longs[] = {
+    { "ranks", required_argument, NULL, 'n' },
+    { "label", no_argument, NULL, 'l' },
+    { "cluster", required_argument, NULL, 'C' },
+    { "grace", required_argument, NULL, 'g' },
+    { "json", required_argument, NULL, 'j' },
+    { "help", no_argument, NULL, 'h' },
+    { "version", no_argument, NULL, 'V' },
+    { 0 }
+};
+
+/* The other tools look for the nearest name.  Here there are few, and this one
+ * is not linked with the library.
+ */
+static void __attribute__((noreturn)) unknown_option(const char *word)
+{
+    char names[200];
+    size_t used = 0;
+
+    if (strncmp(word, "--", 2) != 0)
+        usage_error("-%c: no such option", optopt);
+    for (const struct option *known = longs; known->name; known++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s--%s",
+                                 used > 0 ? ", " : "", known->name);
+    usage_error("%s: no such option; expected one of %s", word, names);
+}
+
 static void options_read(int argc, char **argv, struct run_options *options)
 {
-    static const struct option longs[] = {
-        { "ranks", required_argument, NULL, 'n' },
-        { "label", no_argument, NULL, 'l' },
-        { "cluster", required_argument, NULL, 'C' },
-        { "grace", required_argument, NULL, 'g' },
-        { "json", required_argument, NULL, 'j' },
-        { "help", no_argument, NULL, 'h' },
-        { "version", no_argument, NULL, 'V' },
-        { 0 }
-    };
     int option;
 
     while ((option = getopt_long(argc, argv, "+:n:lC:hV", longs, NULL)) != -1) {
@@ -150,9 +171,7 @@ static void options_read(int argc, char **argv, struct run_options *options)
         case ':':
             usage_error("option %s needs a value", argv[optind - 1]);
         default:
-            if (optopt && strncmp(argv[optind - 1], "--", 2) != 0)
-                usage_error("unknown option -%c", optopt);
-            usage_error("unknown option %s", argv[optind - 1]);
+            unknown_option(argv[optind - 1]);
         }
     }
     options->argv = argv + optind;

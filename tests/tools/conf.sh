@@ -207,14 +207,14 @@ is "a rank is a number" "$status|$err|$out" \
     "2|dtensor-conf: not a rank: -1
 Try 'dtensor-conf --help' for more information.|"
 run --show all laptop.ini
-is "no such view" "$status|$err|$out" "2|dtensor-conf: no such view: all
+is "no such view" "$status|$err|$out" "2|dtensor-conf: no such view: all; expected summary, ranks, hosts, mesh, seeds, digest, plan or devices
 Try 'dtensor-conf --help' for more information.|"
 run --frobnicate
 is "an unknown long option" "$status|$err|$out" \
-    "2|dtensor-conf: unknown option: --frobnicate
+    "2|dtensor-conf: --frobnicate: no such option
 Try 'dtensor-conf --help' for more information.|"
 run -xs ranks laptop.ini
-is "an unknown letter" "$status|$err|$out" "2|dtensor-conf: unknown option: -x
+is "an unknown letter" "$status|$err|$out" "2|dtensor-conf: -x: no such option
 Try 'dtensor-conf --help' for more information.|"
 run --rank
 is "a missing argument" "$status|$err|$out" \

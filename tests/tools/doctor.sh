@@ -177,7 +177,7 @@ said() {
     echo "$? $(head -1 err)$(head -c 60 out)"
 }
 is "an unknown option: the nearest word" "$(said --doktor)" \
-    '2 dtensor-conf: unknown option: --doktor; did you mean "doctor"?'
+    '2 dtensor-conf: --doktor: no such option; did you mean "--doctor"?'
 is "an unknown view, too" "$(said --show rank x.ini)" \
     '2 dtensor-conf: no such view: rank; did you mean "ranks"?'
 is "a folder is no file" "$(said .)" \

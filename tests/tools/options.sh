@@ -58,7 +58,7 @@ for tool in dtensor-bench dtensor-conf dtensor-plan dtensor-run; do
     is "$tool knows them all" "$(
         while read -r option; do
             "$command" "$option" --nope </dev/null 2>&1 >/dev/null |
-                grep -E -e "unknown option:? $option\$|: $option: no such option"
+                grep -E -e ": $option: no such option"
         done <"$tmp/help")" ""
 
     for option in --nope -?; do

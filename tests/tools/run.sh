@@ -169,8 +169,9 @@ usage() {
     is "$claim: words" "$out" "dtensor-run: $first
 Try 'dtensor-run --help' for more information."
 }
-usage "unknown long option" "unknown option --ranl" --ranl 3 true
-usage "unknown short option" "unknown option -z" -lz true
+usage "unknown long option" "--ranl: no such option; expected one of --ranks, --label, --cluster, --grace, --json, --help, --version" \
+    --ranl 3 true
+usage "unknown short option" "-z: no such option" -lz true
 usage "a value is missing" "option -n needs a value" -n
 usage "no program" "no program to run" -n 2
 usage "no ranks" '-n "0": expected a number of ranks from 1 to 1024' -n 0 true
