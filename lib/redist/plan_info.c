@@ -1,9 +1,9 @@
 /* plan_info.c - queries of a plan, and its printed form
  *
- * dtensor_plan_print() shows the route and why it was chosen, each step with
- * its bytes and predicted time, and the cost of the other routes.  The number
- * of rounds of an exchange is taken from its schedule, which is emitted for
- * this.
+ * dtensor_plan_print() says in one sentence what moves, how long it takes and
+ * why by this route; then come the steps and the routes, with bytes and
+ * predicted times.  The number of rounds of an exchange is taken from its
+ * schedule, which is emitted for this.
  */
 #include "base/error.h"
 #include "base/units.h"
@@ -146,11 +146,35 @@ int dtensor_plan_step(const struct dtensor_plan *plan, int i,
     return rc;
 }
 
+static const char *print_time(double us, char *buf, size_t size)
+{
+    return dtn_format_time((int64_t)(us * 1e3 + 0.5), buf, size);
+}
+
+/* "256 MiB moves between 8 ranks in about 3.4 ms, by route direct: predicted to
+ * be the fastest."
+ */
+static void print_sentence(const struct dtensor_plan *plan,
+                           const struct dtensor_plan_info *info, FILE *stream)
+{
+    const uint64_t moved = dtensor_plan_bytes(plan, -1, -1, -1);
+    char bytes[32], time[32];
+
+    if (moved == 0)
+        fputs("Nothing moves between ranks", stream);
+    else
+        fprintf(stream, "%s moves between %d ranks in about %s",
+                dtn_format_size(moved, bytes, sizeof bytes), plan->all->group.n,
+                print_time(info->predicted_us, time, sizeof time));
+    fprintf(stream, ", by route %s: %s.\n", dtn_route_name(info->route),
+            info->why);
+}
+
 /* "step 1 all-to-all to S(1): 1.0 MiB over 4 ranks, 3 rounds, 12.1 us" */
 static void print_step(const struct dtensor_plan *plan, int i, FILE *stream)
 {
     struct dtensor_plan_step step;
-    char to[400], bytes[32];
+    char to[400], bytes[32], time[32];
 
     if (dtensor_plan_step(plan, i, &step, NULL) != 0)
         return;
@@ -164,7 +188,7 @@ static void print_step(const struct dtensor_plan *plan, int i, FILE *stream)
         fprintf(stream, "%d round%s by %s, ", step.rounds,
                 step.rounds == 1 ? "" : "s",
                 dtn_format_size(step.scratch_bytes, bytes, sizeof bytes));
-    fprintf(stream, "%.1f us\n", step.predicted_us);
+    fprintf(stream, "%s\n", print_time(step.predicted_us, time, sizeof time));
 }
 
 /* Where the bytes of a GPU go, on the way to a peer. */
@@ -174,34 +198,40 @@ static void print_path(const struct dtensor_plan *plan, FILE *stream)
                       ? plan->src.mesh : plan->dst.mesh, stream);
 }
 
-void dtensor_plan_print(const struct dtensor_plan *plan, FILE *stream)
+/* "route  merged     2 steps  3.9 ms" */
+static void print_route(const struct dtensor_plan *plan,
+                        enum dtensor_route route, FILE *stream)
 {
     struct dtensor_plan_choice choice;
+    char time[32];
+
+    if (dtensor_plan_choice(plan, route, &choice, NULL) != 0)
+        return;
+    fprintf(stream, "route  %-9s ", dtn_route_name(route));
+    if (choice.refused)
+        fprintf(stream, "impossible: %s\n", choice.refused);
+    else
+        fprintf(stream, "%2d step%s  %s%s\n", choice.nsteps,
+                choice.nsteps == 1 ? " " : "s",
+                print_time(choice.predicted_us, time, sizeof time),
+                route == plan->route ? "  taken" : "");
+}
+
+void dtensor_plan_print(const struct dtensor_plan *plan, FILE *stream)
+{
     struct dtensor_plan_info info;
     char from[400], to[400];
 
     dtensor_plan_info(plan, &info);
+    print_sentence(plan, &info, stream);
     fprintf(stream, "from   %s\nto     %s\n",
             dtn_spec_format(&plan->src, from, sizeof from),
             dtn_spec_format(&plan->dst, to, sizeof to));
-    fprintf(stream, "route  %s, since %s\n", dtn_route_name(info.route),
-            info.why);
     for (int i = 0; i < info.nsteps; i++)
         print_step(plan, i, stream);
-    fprintf(stream, "moves  %s in all, %s at least; predicted %.1f us\n",
-            dtn_format_size(dtensor_plan_bytes(plan, -1, -1, -1), from,
-                            sizeof from),
-            dtn_format_size(dtensor_plan_bound(plan, -1), to, sizeof to),
-            info.predicted_us);
+    fprintf(stream, "least  %s, by any route\n",
+            dtn_format_size(dtensor_plan_bound(plan, -1), to, sizeof to));
     print_path(plan, stream);
-    for (int i = DTENSOR_ROUTE_DIRECT; i < DTENSOR_NROUTES; i++) {
-        dtensor_plan_choice(plan, (enum dtensor_route)i, &choice, NULL);
-        if (choice.refused)
-            fprintf(stream, "       %-9s no: %s\n",
-                    dtn_route_name((enum dtensor_route)i), choice.refused);
-        else
-            fprintf(stream, "       %-9s %d steps, %.1f us\n",
-                    dtn_route_name((enum dtensor_route)i), choice.nsteps,
-                    choice.predicted_us);
-    }
+    for (int i = DTENSOR_ROUTE_DIRECT; i < DTENSOR_NROUTES; i++)
+        print_route(plan, (enum dtensor_route)i, stream);
 }

@@ -303,12 +303,19 @@ static void test_text(struct dtensor_ctx *ctx)
     char *text = NULL;
     size_t size = 0;
     FILE *stream = open_memstream(&text, &size);
+    bool starts;
+    int routes = 0;
 
     dtensor_plan_print(plan, stream);
     fclose(stream);
-    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+    starts = strncmp(text, "1.0 MiB moves between 8 ranks in about ", 38)
+        == 0 && strstr(text, " us, by route direct: each element is sent ");
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
         note("%s", line);
-    ok(size > 200, "a plan is explained in words");
+        routes += strncmp(line, "route  ", 7) == 0;
+    }
+    ok(size > 200 && starts && routes == 4, "a plan is explained in words: "
+       "a sentence first, then steps and routes");
     ok(dtensor_plan_step(plan, 7, &step, &err) == DTENSOR_EINVAL,
        "there is no step 7: %s", err.text);
     free(text);
