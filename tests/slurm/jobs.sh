@@ -10,6 +10,29 @@ named() {
     mount --bind hosts /etc/hosts
 }
 
+# Slurm binds the ranks, each to a CPU of its own; [nodes] cpus stays within that.
+bound() {
+    local run=(srun -Q -n2 '--cpu-bind=map_cpu:1,0')
+
+    [ "$(nproc)" -gt 1 ] || { skip_test "Slurm binds ranks" "one CPU"; return; }
+    printf '%s\n' '[cluster]' 'version = 1' '[nodes "a"]' 'hosts = @step' \
+        'ranks = 2' 'cpus = 0-1 | 0-1' >bound.ini
+    sed 's/^cpus.*/cpus = 0 | 1/' bound.ini >crossed.ini
+    # shellcheck disable=SC2016 # of the shell of each rank
+    is "--cpu-bind gives each rank a CPU" "$(
+        "${run[@]}" bash -c 'echo $SLURM_PROCID $(taskset -cp $$)' |
+            sed 's/pid.*: //' | sort | paste -sd ,)" "0 1,1 0"
+    is "with cpus in the file a rank stays on it, and says so" "$(
+        DTN_LOG=info "${run[@]}" "$top_builddir/dtensor-bench" -C bound.ini -e 8 \
+            -n 1 allreduce 2>&1 | sed -n 's/.*rank \(.\)\] cpus: bound to /\1 /p' |
+            sort | paste -sd '|')" \
+        "0 1, all that the launcher allows of 0-1|1 0, all that the launcher allows of 0-1"
+    is "CPUs that Slurm does not allow are refused, with the option" "$(
+        "${run[@]}" "$top_builddir/dtensor-bench" -C crossed.ini -e 8 -n 1 \
+            allreduce 2>&1 | grep -v '^srun' | sort -u |
+            grep -cE 'cpus: rank [01] on .* is to run on [01], but may only on [01] \(.*--cpu-bind\)')" 1
+}
+
 # ended JOB: until the queue is empty of it, at most a minute
 ended() {
     local end=$((SECONDS + 60))

@@ -299,6 +299,7 @@ with_slurm() {
 
 with_slurm 4 steps files starts leaders shells jobs readme restarts \
     several tutorial requeued
+SLURM_HERE_TASK=task/affinity with_slurm 1 bound
 [ -z "$big" ] || with_slurm 128 many
 is "no process of all this is left" "$(pgrep -f "$base/[0-9]")" ""
 done_testing
