@@ -44,6 +44,7 @@ piped() {
 }
 
 example mlp
+example sgd
 example attention
 example layer
 example layer sequence
@@ -54,6 +55,16 @@ is "with the sequence cut a layer computes the same" \
 cat "$top_srcdir/README.md" "$top_srcdir/doc/words.md" >"$dir/text"
 example language "$dir/text"
 example ring
+for name in heat parameters; do
+    first=$("$run" -n 1 "$top_builddir/tests/examples/$name" 2>&1)
+    for n in 2 3 8; do
+        is "$name: on $n ranks as on one" \
+            "$("$run" -n $n "$top_builddir/tests/examples/$name" 2>&1)" "$first"
+    done
+    [ $name = heat ] && is "heat: the sine has shrunk as it should" \
+        "$(grep -c 'as computed by hand$' <<<"$first")" 4
+done
+is "parameters: one line, four times" "$(sort <<<"$first" | uniq -c | awk '{ print $1 }')" 4
 first=$(piped 1)
 awk '$3 != "loss" || (NR > 1 && !($4 < last)) { bad = 1 } { last = $4 }
      END { exit bad || NR < 3 }' <<<"$first"
