@@ -15,6 +15,7 @@
  */
 #include "base/dtype.h"
 #include "dtensor.h"
+#include "tests/op/draw.h"
 #include "tests/op/naive.h"
 #include "tests/support/rand.h"
 #include "tests/support/job.h"
@@ -26,9 +27,7 @@
 
 enum { WORLD = 8, INPUTS = 6, OUTPUTS = 8, SEED = 20261124 };
 
-/* Inputs have a shape, a type and what their elements are: w whole numbers from
- * -4 to 4, p from 1 to 4, b 0 or 1, iN whole numbers below N, d all different.
- */
+/* Inputs in the words of draw.h. */
 static const struct row {
     const char *op, *args, *in;        /* the call                        */
     double bound;                      /* relative; 0: bit for bit        */
@@ -75,42 +74,6 @@ struct drawn {
 
 /* ------------------------------------------------------------- drawing --- */
 
-static double element(uint64_t *state, const char *kind, int64_t i)
-{
-    switch (*kind) {
-    case 'w':
-        return rand_below(state, 9) - 4;
-    case 'p':
-        return 1 + rand_below(state, 4);
-    case 'b':
-        return rand_below(state, 2);
-    case 'd':
-        return (double)(i * 7919 % 1009);
-    default:
-        return rand_below(state, (int)strtol(kind + 1, NULL, 10));
-    }
-}
-
-/* "6x5:f64:w" */
-static const char *input_read(uint64_t *state, const char *text,
-                              struct whole *w)
-{
-    char dtype[8], *end;
-
-    w->ndim = 0;
-    for (; *text != ':'; text = end + (*end == 'x'))
-        w->shape[w->ndim++] = strtoll(text, &end, 10);
-    text++;
-    snprintf(dtype, sizeof dtype, "%.*s", (int)strcspn(text, ":"), text);
-    if (dtensor_dtype_parse(dtype, &w->dtype, NULL) != 0)
-        abort();
-    text += strcspn(text, ":") + 1;
-    for (int64_t i = 0; i < whole_count(w); i++)
-        w->at[i] = element(state, text, i);
-    text += strcspn(text, " ");
-    return text + (*text == ' ');
-}
-
 static const struct dtensor_mesh *mesh_draw(struct job *job, uint64_t *state,
                                             int m)
 {
@@ -128,48 +91,6 @@ static const struct dtensor_mesh *mesh_draw(struct job *job, uint64_t *state,
     return mesh;
 }
 
-/* Lengths that add up to the size of the dimension. */
-static void lengths_draw(uint64_t *state, int64_t size, int n, int64_t length[])
-{
-    memset(length, 0, (size_t)n * sizeof length[0]);
-    for (int64_t i = 0; i < size; i++)
-        length[rand_below(state, n)]++;
-}
-
-/* The placements of input i: cut in half of the cases. */
-static void spec_draw(uint64_t *state, struct drawn *c, int i)
-{
-    static const enum dtensor_redop ops[] = { DTENSOR_SUM, DTENSOR_SUM,
-        DTENSOR_AVG, DTENSOR_MAX, DTENSOR_MIN };
-    struct dtensor_spec *spec = &c->spec[i];
-    const enum dtensor_redop op = ops[rand_below(state, 5)];
-
-    for (int m = 0; m < dtensor_mesh_ndim(spec->mesh); m++) {
-        const int size = dtensor_mesh_dim_size(spec->mesh, m);
-        struct dtensor_placement *p = &spec->placement[m];
-        const int kind = rand_below(state, 13);
-
-        *p = (struct dtensor_placement){ .kind = DTENSOR_REPLICATE };
-        if (kind < 3 || spec->ndim == 0) {
-            if (kind < 2)
-                *p = (struct dtensor_placement){ .kind = DTENSOR_PARTIAL,
-                                                 .op = op };
-            c->exact = c->exact && (kind > 1 || size != 3);
-        } else if (kind < 10) {
-            *p = (struct dtensor_placement){
-                .kind = kind == 9 ? DTENSOR_HEADTAIL : kind == 8
-                      ? DTENSOR_CYCLIC : kind == 7 ? DTENSOR_STRIDED
-                                                   : DTENSOR_SHARD,
-                .dim = rand_below(state, spec->ndim),
-                .block = 1 + rand_below(state, 3) };
-            if (kind == 6 && m == 0) {
-                lengths_draw(state, spec->shape[p->dim], size, c->length[i]);
-                p->sizes = c->length[i];
-            }
-        }
-    }
-}
-
 static void case_draw(struct job *job, uint64_t *state, const struct row *row,
                       const struct dtensor_mesh *mesh, struct drawn *c)
 {
@@ -181,11 +102,11 @@ static void case_draw(struct job *job, uint64_t *state, const struct row *row,
     while (*text) {
         const int i = c->call.nin++;
 
-        text = input_read(state, text, &c->in[i]);
+        text = draw_input(state, text, &c->in[i]);
         c->spec[i] = (struct dtensor_spec){ .mesh = mesh,
             .dtype = c->in[i].dtype, .ndim = c->in[i].ndim };
         memcpy(c->spec[i].shape, c->in[i].shape, sizeof c->spec[i].shape);
-        spec_draw(state, c, i);
+        c->exact &= draw_placements(state, true, &c->spec[i], c->length[i]);
     }
 }
 

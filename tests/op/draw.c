@@ -1,0 +1,83 @@
+/* draw.c - inputs of operators from words, their placements by chance */
+#include "tests/op/draw.h"
+#include "tests/support/rand.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static double element(uint64_t *state, const char *kind, int64_t i)
+{
+    switch (*kind) {
+    case 'w':
+        return rand_below(state, 9) - 4;
+    case 'p':
+        return 1 + rand_below(state, 4);
+    case 'b':
+        return rand_below(state, 2);
+    case 'd':
+        return (double)(i * 7919 % 1009);
+    default:
+        return rand_below(state, (int)strtol(kind + 1, NULL, 10));
+    }
+}
+
+const char *draw_input(uint64_t *state, const char *text, struct whole *w)
+{
+    char dtype[8], *end;
+
+    w->ndim = 0;
+    for (; *text != ':'; text = end + (*end == 'x'))
+        w->shape[w->ndim++] = strtoll(text, &end, 10);
+    text++;
+    snprintf(dtype, sizeof dtype, "%.*s", (int)strcspn(text, ":"), text);
+    if (dtensor_dtype_parse(dtype, &w->dtype, NULL) != 0)
+        abort();
+    text += strcspn(text, ":") + 1;
+    for (int64_t i = 0; i < whole_count(w); i++)
+        w->at[i] = element(state, text, i);
+    text += strcspn(text, " ");
+    return text + (*text == ' ');
+}
+
+/* Lengths that add up to the size of the dimension. */
+static void draw_lengths(uint64_t *state, int64_t size, int n, int64_t length[])
+{
+    memset(length, 0, (size_t)n * sizeof length[0]);
+    for (int64_t i = 0; i < size; i++)
+        length[rand_below(state, n)]++;
+}
+
+bool draw_placements(uint64_t *state, bool terms, struct dtensor_spec *spec,
+                     int64_t lengths[])
+{
+    static const enum dtensor_redop ops[] = { DTENSOR_SUM, DTENSOR_SUM,
+        DTENSOR_AVG, DTENSOR_MAX, DTENSOR_MIN };
+    const enum dtensor_redop op = ops[rand_below(state, 5)];
+    bool whole = true;
+
+    for (int m = 0; m < dtensor_mesh_ndim(spec->mesh); m++) {
+        const int size = dtensor_mesh_dim_size(spec->mesh, m);
+        struct dtensor_placement *p = &spec->placement[m];
+        const int kind = rand_below(state, 13);
+
+        *p = (struct dtensor_placement){ .kind = DTENSOR_REPLICATE };
+        if (kind < 2 && terms) {
+            *p = (struct dtensor_placement){ .kind = DTENSOR_PARTIAL,
+                                             .op = op };
+            whole = whole && size != 3;
+        } else if (kind > 2 && kind < 10 && spec->ndim > 0) {
+            *p = (struct dtensor_placement){
+                .kind = kind == 9 ? DTENSOR_HEADTAIL : kind == 8
+                      ? DTENSOR_CYCLIC : kind == 7 ? DTENSOR_STRIDED
+                                                   : DTENSOR_SHARD,
+                .dim = rand_below(state, spec->ndim),
+                .block = 1 + rand_below(state, 3) };
+            if (kind == 6 && m == 0) {
+                draw_lengths(state, spec->shape[p->dim], size, lengths);
+                p->sizes = lengths;
+            }
+        }
+    }
+    return whole;
+}
