@@ -55,6 +55,7 @@ is "with the sequence cut a layer computes the same" \
 cat "$top_srcdir/README.md" "$top_srcdir/doc/words.md" >"$dir/text"
 example language "$dir/text"
 example ring
+example own
 for name in heat parameters; do
     first=$("$run" -n 1 "$top_builddir/tests/examples/$name" 2>&1)
     for n in 2 3 8; do
