@@ -28,17 +28,9 @@ static struct dtn_kernel_grid launch_over(const struct dtn_array *out,
 
 /* ----------------------------------------------------------- pointwise --- */
 
-static bool is_of_libm(enum dtn_pointwise op, enum dtensor_dtype work)
+static bool is_of_libm(enum dtn_pointwise op)
 {
-    switch (op) {
-    case DTN_ASINH: case DTN_ATAN:
-        return true;
-    case DTN_EXP2: case DTN_LOG2: case DTN_LOG10: case DTN_POW: case DTN_SIN:
-    case DTN_COS:
-        return work == DTENSOR_F64;
-    default:
-        return false;
-    }
+    return op == DTN_ASINH || op == DTN_ATAN;
 }
 
 bool dtn_launch_pointwise(enum dtn_pointwise op, const struct dtn_array *out,
@@ -55,7 +47,7 @@ bool dtn_launch_pointwise(enum dtn_pointwise op, const struct dtn_array *out,
     struct dtn_pointwise_args *to = &launch->args.pointwise;
     struct dtn_kernel_grid grid;
 
-    if (work == DTENSOR_C128 || is_of_libm(op, work))
+    if (work == DTENSOR_C128 || is_of_libm(op))
         return false;
     grid = launch_over(out, in, nin, kernel, launch);
     to->grid = grid;

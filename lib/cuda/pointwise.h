@@ -45,10 +45,11 @@ DTN_INLINE const void *operand_at(const struct dtn_pointwise_args *args,
         }                                                                     \
     }
 DTN_APPLY(f32, float, DTN_POINTWISE_FLOAT(DTN_CASE, f32, float)
-          DTN_POINTWISE_F32(DTN_CASE, f32, float)
           DTN_CASE(SIN, sin, f32, float, float, dtn_sine_any_f32(x, 0))
           DTN_CASE(COS, cos, f32, float, float, dtn_sine_any_f32(x, 1)))
-DTN_APPLY(f64, double, DTN_POINTWISE_FLOAT(DTN_CASE, f64, double))
+DTN_APPLY(f64, double, DTN_POINTWISE_FLOAT(DTN_CASE, f64, double)
+          DTN_CASE(SIN, sin, f64, double, double, dtn_sine_any_f64(x, 0))
+          DTN_CASE(COS, cos, f64, double, double, dtn_sine_any_f64(x, 1)))
 DTN_APPLY(i64, int64_t, DTN_POINTWISE_INTEGER(DTN_CASE, i64, int64_t))
 DTN_APPLY(u64, uint64_t, DTN_POINTWISE_INTEGER(DTN_CASE, u64, uint64_t))
 

@@ -3,7 +3,7 @@
  * They have no branches, so that a loop over them becomes vectors, and consist
  * of sums, products, quotients and fused multiply-adds in the order of the
  * source, so that they have the same bits on every CPU.  Errors are below 2
- * units in the last place, of those that are made of several below 4
+ * units in the last place, of those that are made of several below 5
  * (tests/math/test_functions.c).
  */
 #ifndef DTN_MATH_FUNCTIONS_F32_H
@@ -37,42 +37,37 @@ DTN_FUNCTION float dtn_exp_rest_f32(float r)
 /* Adding this leaves the nearest whole number in the lowest bits. */
 #define DTN_ROUNDER_F32 0x1.8p23F
 
-/* That number; of a NaN also one that is small. */
-DTN_FUNCTION int32_t dtn_whole_f32(float shifted)
+/* 2^k, where `shifted` is k + DTN_ROUNDER_F32 and -127 < k + more < 128, times
+ * 2^more; an infinity for 128.  Of a NaN any number.
+ */
+DTN_FUNCTION float dtn_power_of_f32(float shifted, int32_t more)
 {
-    const uint32_t bits = dtn_narrow_bits(shifted) -
-                          dtn_narrow_bits(DTN_ROUNDER_F32);
-    const int32_t k = (int32_t)(bits & 0x1ff);
-
-    return k - ((k & 0x100) << 1);
+    return dtn_narrow_float((dtn_narrow_bits(shifted) +
+                             (uint32_t)(127 + more)) << 23);
 }
 
-/* exp(x) = 2^k exp(r) with |r| <= log(2) / 2, for |x| <= 170; *restp is what
- * exp(r) comes to without the 1.
+/* exp(x) = 2^k exp(r) with |r| <= log(2) / 2, for |x| <= 170; k as above, and
+ * *restp is what exp(r) comes to without the 1.
  */
-DTN_FUNCTION int32_t dtn_exp_parts_f32(float x, float *restp)
+DTN_FUNCTION float dtn_exp_parts_f32(float x, float *restp)
 {
     const float shifted = fma_f32(x, 0x1.715476p+0F, DTN_ROUNDER_F32);
     const float k = shifted - DTN_ROUNDER_F32;
     const float near = fma_f32(-k, 0x1.62e4p-1F, x);
 
     *restp = dtn_exp_rest_f32(fma_f32(-k, 0x1.7f7d1cp-20F, near));
-    return dtn_whole_f32(shifted);
+    return shifted;
 }
 
-/* 2^k for -126 <= k <= 127. */
-DTN_FUNCTION float dtn_power_of_two(int32_t k)
-{
-    return dtn_narrow_float((uint32_t)(127 + k) << 23);
-}
-
-/* 2^k x for |k| <= 250, in two factors: 2^128 and 2^-140 are no normal floats.
+/* x 2^k for -150 <= k <= 128, rounded once: 2^128 and 2^-150 are no normal
+ * floats, so 2^-1 or 2^30 is a factor of its own.
  */
-DTN_FUNCTION float dtn_times_power_f32(float x, int32_t k)
+DTN_FUNCTION float dtn_times_power_f32(float x, float shifted)
 {
-    const int32_t half = k >> 1;
+    const int small = shifted < DTN_ROUNDER_F32;
+    const float power = dtn_power_of_f32(shifted, small ? 30 : -1);
 
-    return x * dtn_power_of_two(half) * dtn_power_of_two(k - half);
+    return x * power * (small ? 0x1p-30F : 2.0F);
 }
 
 DTN_FUNCTION float dtn_between_f32(float x, float low, float high)
@@ -80,41 +75,31 @@ DTN_FUNCTION float dtn_between_f32(float x, float low, float high)
     return x < low ? low : x > high ? high : x;
 }
 
-/* y exp(x), rounded well also if exp(x) alone is subnormal. */
-DTN_FUNCTION float dtn_exp_times_f32(float x, float y)
-{
-    float rest;
-    const int32_t k = dtn_exp_parts_f32(dtn_between_f32(x, -125.0F, 91.0F),
-                                        &rest);
-
-    return dtn_times_power_f32(fma_f32(rest, y, y), k);
-}
-
 DTN_FUNCTION float dtn_exp_f32(float x)
 {
     float rest;
-    const int32_t k = dtn_exp_parts_f32(dtn_between_f32(x, -104.0F, 89.0F),
-                                        &rest);
+    const float k = dtn_exp_parts_f32(dtn_between_f32(x, -104.0F, 89.0F),
+                                      &rest);
 
     return dtn_times_power_f32(1.0F + rest, k);
 }
 
 DTN_FUNCTION float dtn_exp2_f32(float x)
 {
-    const float inside = dtn_between_f32(x, -152.0F, 129.0F);
+    const float inside = dtn_between_f32(x, -150.0F, 128.0F);
     const float shifted = inside + DTN_ROUNDER_F32;
     const float r = inside - (shifted - DTN_ROUNDER_F32);
     const float rest = dtn_exp_rest_f32(fma_f32(r, 0x1.62e43p-1F,
                                                 r * -0x1.05c61p-29F));
 
-    return dtn_times_power_f32(1.0F + rest, dtn_whole_f32(shifted));
+    return dtn_times_power_f32(1.0F + rest, shifted);
 }
 
 /* exp(x) - 1 for |x| <= 40. */
 DTN_FUNCTION float dtn_expm1_near_f32(float x)
 {
     float rest;
-    const float power = dtn_power_of_two(dtn_exp_parts_f32(x, &rest));
+    const float power = dtn_power_of_f32(dtn_exp_parts_f32(x, &rest), 0);
 
     return fma_f32(power, rest, power - 1.0F);
 }
@@ -126,13 +111,18 @@ DTN_FUNCTION float dtn_expm1_f32(float x)
     return x > 40.0F ? dtn_exp_f32(x) : near;
 }
 
+/* Far from 0, half of exp(x), which alone may be too large. */
 DTN_FUNCTION float dtn_sinh_f32(float x)
 {
     const float size = fabsf(x);
     const float t = dtn_expm1_near_f32(dtn_between_f32(size, 0.0F, 40.0F));
     const float near = 0.5F * (t + t / (t + 1.0F));
+    float rest;
+    const float k = dtn_exp_parts_f32(dtn_between_f32(size, 0.0F, 90.0F),
+                                      &rest);
+    const float far = (1.0F + rest) * dtn_power_of_f32(k, -3) * 4.0F;
 
-    return copysignf(size > 40.0F ? dtn_exp_times_f32(size, 0.5F) : near, x);
+    return copysignf(size > 40.0F ? far : near, x);
 }
 
 DTN_FUNCTION float dtn_tanh_f32(float x)
@@ -199,26 +189,32 @@ DTN_FUNCTION float dtn_log1p_f32(float x)
 
 /* ------------------------------------------------------- error function --- */
 
-/* exp(x^2) erfc(x) for 0 <= x <= 11. */
+/* exp(x^2) erfc(x) for 0 <= x <= 10.15. */
 DTN_FUNCTION float dtn_erfcx_f32(float x)
 {
-    return horner_f32(erfcx_f32, POLY_TERMS(erfcx_f32),
-                      (x - 3.0F) / (x + 3.0F));
+    const float over = 1.0F / (x + 3.0F), t = (x - 3.0F) * over;
+
+    return horner_f32(erfcx_f32, POLY_TERMS(erfcx_f32), t) * over;
 }
 
-/* exp(-factor x^2) y, with the rounding error of x^2. */
+/* exp(-factor x^2) y, not below 2^-150.  k log(2) is exact in its upper part,
+ * so the square is rounded once.
+ */
 DTN_FUNCTION float dtn_exp_square_f32(float x, float factor, float y)
 {
-    const float square = x * x;
-    const float left = factor * fma_f32(x, x, -square);
+    const float minus = -factor * x;
+    const float shifted = fma_f32(minus * x, 0x1.715476p+0F, DTN_ROUNDER_F32);
+    const float k = shifted - DTN_ROUNDER_F32;
+    const float near = fma_f32(minus, x, -k * 0x1.62e4p-1F);
+    const float rest = dtn_exp_rest_f32(fma_f32(-k, 0x1.7f7d1cp-20F, near));
 
-    return dtn_exp_times_f32(-factor * square, fma_f32(-left, y, y));
+    return fma_f32(rest, y, y) * dtn_power_of_f32(shifted, 30) * 0x1p-30F;
 }
 
-/* erfc(x) for x >= 0. */
+/* erfc(x) for x >= 0: 0 from 10.1 on. */
 DTN_FUNCTION float dtn_erfc_above_f32(float x)
 {
-    const float inside = x > 11.0F ? 11.0F : x;
+    const float inside = x > 10.15F ? 10.15F : x;
 
     return dtn_exp_square_f32(inside, 1.0F, dtn_erfcx_f32(inside));
 }
@@ -240,14 +236,25 @@ DTN_FUNCTION float dtn_erf_f32(float x)
     return copysignf(size < 0.72F ? near : 1.0F - dtn_erfc_above_f32(size), x);
 }
 
-/* x times half of erfc(-x / sqrt(2)). */
+/* x times half of erfc(-x / sqrt(2)), which is 0 below 2^-126.  That is made of
+ * exp(-x^2 / 2), of which x^2 + 2 k log(2) remains beside 2^k.
+ */
 DTN_FUNCTION float dtn_gelu_f32(float x)
 {
-    const float size = fabsf(x) > 15.0F ? 15.0F : fabsf(x);
-    const float above = dtn_exp_square_f32(size, 0.5F, 0.5F *
-                                           dtn_erfcx_f32(0.70710678F * size));
+    const float size = fabsf(x) > 13.3F ? 13.3F : fabsf(x);
+    const float over = 1.0F / (size + 3.5F), t = (size - 3.5F) * over;
+    const float y = horner_f32(gelu_f32, POLY_TERMS(gelu_f32), t) * over;
+    const float shifted = fma_f32(size * size, -0x1.715476p-1F,
+                                  DTN_ROUNDER_F32);
+    const float k = shifted - DTN_ROUNDER_F32;
+    const float near = fma_f32(size, size, k * 0x1.62e4p+0F);
+    const float u = fma_f32(k, 0x1.7f7d1cp-19F, near);
+    const float rest = u * horner_f32(gelu_exp_f32, POLY_TERMS(gelu_exp_f32),
+                                      u);
+    const float power = k < -126.5F ? 0.0F : dtn_power_of_f32(shifted, 0);
+    const float above = fma_f32(rest, y, y) * power;
 
-    return x * (x < 0.0F ? above : x != x ? x : 1.0F - above);
+    return x * (x < 0.0F ? above : 1.0F - above);
 }
 
 /* --------------------------------------------------------- sine, cosine --- */
@@ -268,7 +275,7 @@ DTN_FUNCTION float dtn_sine_turned_f32(float r, int quarter)
 /* The sine of x + quarters pi/2, for |x| below this; x less the next multiple
  * of pi/2 is found in f64, from 106 bits of pi.
  */
-#define DTN_SINE_MOST 0x1p40F
+#define DTN_SINE_MOST_F32 0x1p40F
 DTN_FUNCTION float dtn_sine_f32(float x, int quarters)
 {
     const double rounder = 0x1.8p52;
@@ -312,54 +319,20 @@ DTN_FUNCTION float dtn_sine_far_f32(float x, int quarters)
 
 DTN_FUNCTION float dtn_sine_any_f32(float x, int quarters)
 {
-    return fabsf(x) < DTN_SINE_MOST ? dtn_sine_f32(x, quarters)
+    return fabsf(x) < DTN_SINE_MOST_F32 ? dtn_sine_f32(x, quarters)
                                     : dtn_sine_far_f32(x, quarters);
-}
-
-/* ---------------------------------------------------------------- power --- */
-
-/* The powers of 0, 1, infinities, NaN and negative numbers; `made` is that of
- * the others.
- */
-DTN_FUNCTION float dtn_pow_ends_f32(float x, float p, float made)
-{
-    const float size = fabsf(x), half = 0.5F * p;
-    const int whole = p == __builtin_truncf(p);
-    const int odd = whole & (half != __builtin_truncf(half));
-    const float of_ends = (p < 0.0F) == (size == 0.0F) ? INFINITY : 0.0F;
-    const int end = (size == 0.0F) | (size == INFINITY);
-    const float of_size = size == 1.0F ? 1.0F : end ? of_ends : made;
-    const int real = whole | end;
-    const float of_below = odd ? -of_size : real ? of_size : NAN;
-    const int swings = (size == 1.0F) & (fabsf(p) == INFINITY);
-    const float below = swings ? 1.0F : of_below;
-    const int is_one = (p == 0.0F) | (x == 1.0F);
-    const int is_nan = (x != x) | (p != p);
-
-    return is_one ? 1.0F : is_nan ? NAN
-         : copysignf(1.0F, x) < 0.0F ? below : of_size;
-}
-
-/* exp(p log |x|) in f64. */
-DTN_FUNCTION float dtn_pow_f32(float x, float p)
-{
-    const double log = log_of_f64((double)fabsf(x));
-
-    return dtn_pow_ends_f32(x, p, (float)exp_of_f64((double)p * log));
 }
 
 /* ------------------------------------------------------ of one exponent --- */
 
-/* 1 + exp(-x), infinite if exp(-x) is above 2^127.5.  The power of two is one
- * factor, that of an exponent of 128 being infinity.
- */
+/* 1 + exp(-x), infinite if exp(-x) is above 2^127.5. */
 DTN_FUNCTION float dtn_one_exp_f32(float x)
 {
     float rest;
-    const int32_t k = dtn_exp_parts_f32(dtn_between_f32(-x, -87.0F, 89.0F),
-                                        &rest);
+    const float k = dtn_exp_parts_f32(dtn_between_f32(-x, -87.0F, 89.0F),
+                                      &rest);
 
-    return 1.0F + (1.0F + rest) * dtn_power_of_two(k);
+    return fma_f32(1.0F + rest, dtn_power_of_f32(k, 0), 1.0F);
 }
 
 DTN_FUNCTION float dtn_sigmoid_f32(float x)

@@ -1,10 +1,11 @@
 /* pointwise.c - one element of the result from one of each operand
  *
- * A run of 1,000 elements of bf16 is computed in blocks of 512: widened to f32
- * in a buffer, computed there, narrowed into the result.  A run of f32 without
- * gaps is one call of a loop.  An operand that is broadcast along the run is
- * spread over a buffer once.  The loops are in pointwise_lanes.h, compiled for
- * each vector width; they have no order to keep, so all give the same bits.
+ * A run of 1,000 elements of f16 is computed in blocks of 512: widened to f32
+ * in a buffer, computed there, narrowed into the result.  A run of f32 or bf16
+ * without gaps is one call of a loop.  An operand that is broadcast along the
+ * run is spread over a buffer once.  The loops are in pointwise_lanes.h,
+ * compiled for each vector width; they have no order to keep, so all give the
+ * same bits.
  */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)
 #pragma GCC optimize("O3", "fp-contract=off", "no-trapping-math")
@@ -20,6 +21,7 @@
 #include "math/width.h"
 #include "base/compiler.h"
 #include "base/dtype.h"
+#include "base/narrow.h"
 #include "dtensor.h"
 
 #include <stdbool.h>
@@ -34,6 +36,20 @@ typedef void loop_f(void *to, const void *const in[], int64_t n,
 struct pointwise_loops {
     loop_f *of[DTENSOR_NDTYPES][DTN_POINTWISES];
 };
+
+/* What a loop over bf16 writes. */
+typedef uint16_t bf16_float;
+typedef uint8_t bf16_uint8_t;
+
+static inline uint16_t bf16_of_float(float x)
+{
+    return dtn_bf16_narrow(x);
+}
+
+static inline uint8_t bf16_of_uint8_t(int x)
+{
+    return (uint8_t)x;
+}
 
 #define LANES_TARGET
 #define LANES_NAME(name) name##_plain
@@ -62,9 +78,16 @@ int dtn_pointwise_operands(enum dtn_pointwise op)
     return op < DTN_ADD ? 1 : op < DTN_ADDCMUL ? 2 : 3;
 }
 
+/* The type that loops of this operation take: `dtype`, or the one of blocks. */
+static enum dtensor_dtype work_of(enum dtn_pointwise op,
+                                  enum dtensor_dtype dtype)
+{
+    return widths[0]->of[dtype][op] ? dtype : dtn_block_type(dtype);
+}
+
 static loop_f *loop_of(enum dtn_pointwise op, enum dtensor_dtype dtype)
 {
-    const enum dtensor_dtype work = dtn_block_type(dtype);
+    const enum dtensor_dtype work = work_of(op, dtype);
 
     if (work == DTENSOR_C128)
         return dtn_complex_loop(op);
@@ -162,7 +185,7 @@ void dtn_pointwise(enum dtn_pointwise op, const struct dtn_array *out,
                    const struct dtn_array *const in[], const double args[2])
 {
     const enum dtensor_dtype dtype = in[0]->dtype;
-    const enum dtensor_dtype work = dtn_block_type(dtype);
+    const enum dtensor_dtype work = work_of(op, dtype);
     struct pass pass = {
         .loop = loop_of(op, dtype),
         .nin = dtn_pointwise_operands(op),
@@ -172,7 +195,7 @@ void dtn_pointwise(enum dtn_pointwise op, const struct dtn_array *out,
     for (int i = 0; i < OPERANDS; i++)
         pass.in[i] = (struct dtn_storage){ dtype, work, 1 };
     for (int i = 0; args && i < 2; i++)
-        dtn_store(work, pass.args, (size_t)i, args[i]);
+        dtn_store(dtn_block_type(dtype), pass.args, (size_t)i, args[i]);
     pass_all(&pass, out, in);
 }
 

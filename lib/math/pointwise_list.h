@@ -17,7 +17,7 @@
     X(EQ, eq, kind, T, uint8_t, x == y)                                       \
     X(NE, ne, kind, T, uint8_t, x != y)
 
-/* Of f32 and of f64, all but what is in the next two. */
+/* Of f32 and of f64, all but sine, cosine and what is of libm. */
 #define DTN_POINTWISE_FLOAT(X, kind, T)                                       \
     X(RELU, relu, kind, T, T, x > 0 || x != x ? x : 0)                        \
     X(CEIL, ceil, kind, T, T, dtn_ceil_##kind(x))                             \
@@ -26,6 +26,7 @@
     X(TRUNC, trunc, kind, T, T, dtn_trunc_##kind(x))                          \
     X(SIGN, sign, kind, T, T, x != x ? x : (T)((x > 0) - (x < 0)))            \
     X(EXP, exp, kind, T, T, dtn_exp_##kind(x))                                \
+    X(EXP2, exp2, kind, T, T, dtn_exp2_##kind(x))                             \
     X(EXPM1, expm1, kind, T, T, dtn_expm1_##kind(x))                          \
     X(SIGMOID, sigmoid, kind, T, T, dtn_sigmoid_##kind(x))                    \
     X(TANH, tanh, kind, T, T, dtn_tanh_##kind(x))                             \
@@ -36,7 +37,10 @@
     X(ABS, abs, kind, T, T, dtn_abs_##kind(x))                                \
     X(SQUARE, square, kind, T, T, x * x)                                      \
     X(LOG, log, kind, T, T, dtn_log_##kind(x))                                \
+    X(LOG2, log2, kind, T, T, dtn_log2_##kind(x))                             \
+    X(LOG10, log10, kind, T, T, dtn_log10_##kind(x))                          \
     X(LOG1P, log1p, kind, T, T, dtn_log1p_##kind(x))                          \
+    X(POW, pow, kind, T, T, dtn_pow_##kind(x, p))                             \
     X(SQRT, sqrt, kind, T, T, dtn_sqrt_##kind(x))                             \
     X(RSQRT, rsqrt, kind, T, T, 1 / dtn_sqrt_##kind(x))                       \
     X(RECIPROCAL, reciprocal, kind, T, T, 1 / x)                              \
@@ -58,21 +62,10 @@
     X(LERP, lerp, kind, T, T, x + z * (y - x))                                \
     DTN_POINTWISE_COMPARED(X, kind, T)
 
-/* Own functions of f32 only. */
-#define DTN_POINTWISE_F32(X, kind, T)                                         \
-    X(EXP2, exp2, kind, T, T, dtn_exp2_##kind(x))                             \
-    X(LOG2, log2, kind, T, T, dtn_log2_##kind(x))                             \
-    X(LOG10, log10, kind, T, T, dtn_log10_##kind(x))                          \
-    X(POW, pow, kind, T, T, dtn_pow_##kind(x, p))
-
 /* Functions of libm, which a GPU has not with the same bits. */
-#define DTN_POINTWISE_LIBM_BOTH(X, kind, T)                                   \
+#define DTN_POINTWISE_LIBM(X, kind, T)                                        \
     X(ASINH, asinh, kind, T, T, dtn_asinh_##kind(x))                          \
     X(ATAN, atan, kind, T, T, dtn_atan_##kind(x))
-#define DTN_POINTWISE_LIBM_F64(X, kind, T)                                    \
-    DTN_POINTWISE_F32(X, kind, T)                                             \
-    X(SIN, sin, kind, T, T, dtn_sin_##kind(x))                                \
-    X(COS, cos, kind, T, T, dtn_cos_##kind(x))
 
 /* Sums and products wrap, so they are those of the unsigned type. */
 #define DTN_POINTWISE_INTEGER(X, kind, T)                                     \

@@ -52,7 +52,12 @@ static double row_total(struct reduction *r, enum dtn_total kind, double total,
 {
     _Alignas(64) char buffer[DTN_BLOCK_BYTES];
     struct dtn_strips *rows = &r->rows;
+    const struct dtn_storage *how = &rows->how[IN];
 
+    if (how->step == 1 && how->dtype == how->work && rows->row.ndim == 0 &&
+        !rows->row.empty)
+        return dtn_total_row(kind, how->work, rows->row.at[IN], rows->row.run,
+                             total, middle);
     for (bool on = dtn_strips_block(rows); on; on = dtn_strips_next_block(rows))
         total = dtn_total(kind, rows->how[IN].work,
                           dtn_strips_load(rows, IN, buffer), rows->n, total,
@@ -346,6 +351,8 @@ void dtn_reduce_dims(enum dtn_reduction_kind kind, const struct dtn_array *out,
     for (int d = 0; d < in->ndim; d++)
         r.count *= dims >> d & 1 ? (double)in->shape[d] : 1;
     dtn_strips_begin(&r.rows, arrays, 2, dims);
+    if (in->dtype == DTENSOR_BF16 && total_of(&r) == DTN_TOTAL_SUM)
+        r.rows.how[IN].work = DTENSOR_BF16;      /* widened by the loop       */
 
     const bool columns = columns_fit(&r);
 

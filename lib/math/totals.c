@@ -11,6 +11,8 @@
 #include "math/block.h"
 #include "math/functions.h"
 #include "math/width.h"
+#include "base/dtype.h"
+#include "base/narrow.h"
 #include "dtensor.h"
 
 #include <math.h>
@@ -27,10 +29,10 @@ typedef double exp_f(void *to, const void *elements, int64_t n, double total,
                      double middle);
 typedef int64_t place_f(const void *elements, int64_t n, double value);
 
-/* Of f32, of f64. */
+/* Of f32, of f64, and of bf16 sums. */
 struct totals_loops {
-    total_f *of[2][DTN_TOTALS];
-    columns_f *columns[2][DTN_TOTALS];
+    total_f *of[3][DTN_TOTALS];
+    columns_f *columns[3][DTN_TOTALS];
     exp_f *exp[2];
     place_f *place[2];
 };
@@ -86,19 +88,35 @@ static const struct totals_loops *const widths[] = {
 #endif
 };
 
+static int type_of(enum dtensor_dtype work)
+{
+    return work == DTENSOR_BF16 ? 2 : work == DTENSOR_F64;
+}
+
 double dtn_total(enum dtn_total kind, enum dtensor_dtype work, const void *x,
                  int64_t n, double total, double middle)
 {
-    return widths[dtn_width()]->of[work == DTENSOR_F64][kind](x, n, total,
-                                                             middle);
+    return widths[dtn_width()]->of[type_of(work)][kind](x, n, total, middle);
+}
+
+double dtn_total_row(enum dtn_total kind, enum dtensor_dtype work,
+                     const void *x, int64_t n, double total, double middle)
+{
+    total_f *const of = widths[dtn_width()]->of[type_of(work)][kind];
+    const size_t size = dtn_dtype_size(work);
+
+    for (int64_t i = 0; i < n; i += DTN_BLOCK)
+        total = of((const char *)x + (size_t)i * size,
+                   n - i < DTN_BLOCK ? n - i : DTN_BLOCK, total, middle);
+    return total;
 }
 
 void dtn_total_columns(enum dtn_total kind, enum dtensor_dtype work,
                        const void *x, int64_t apart, int64_t n, int64_t width,
                        double total[])
 {
-    widths[dtn_width()]->columns[work == DTENSOR_F64][kind](x, apart, n, width,
-                                                            total);
+    widths[dtn_width()]->columns[type_of(work)][kind](x, apart, n, width,
+                                                       total);
 }
 
 double dtn_total_exp(enum dtensor_dtype work, void *made, const void *x,

@@ -6,8 +6,9 @@
 
 #include <stdint.h>
 
-/* `total` is what came before the block; x are its n elements, of f32 or f64.
- * They are added in an order that depends on n only, not on the CPU.
+/* `total` is what came before the block; x are its n elements, of f32 or f64,
+ * those of SUM also of bf16.  They are added in an order that depends on n
+ * only, not on the CPU.
  */
 enum dtn_total {
     DTN_TOTAL_SUM,                /* total + the sum of x                     */
@@ -26,8 +27,13 @@ enum dtn_total {
 double dtn_total(enum dtn_total kind, enum dtensor_dtype work, const void *x,
                  int64_t n, double total, double middle);
 
-/* The same of several columns at once: element i of column k is x[i apart + k],
- * and total[k] is its total; the middle is 0.  Up to DTN_TOTAL_COLUMNS columns.
+/* The same of any number of elements, DTN_BLOCK after DTN_BLOCK. */
+double dtn_total_row(enum dtn_total kind, enum dtensor_dtype work,
+                     const void *x, int64_t n, double total, double middle);
+
+/* As dtn_total(), of several columns at once: element i of column k is
+ * x[i apart + k], and total[k] is its total; the middle is 0.  Up to
+ * DTN_TOTAL_COLUMNS columns.
  * Sums have the bits that they have as rows.  Not for EXP and POWERS.
  */
 enum { DTN_TOTAL_COLUMNS = 64 };

@@ -16,6 +16,8 @@
         lane[j] = join;                                                       \
     }
 #define TOTAL(name, kind, T, first, step, join)                               \
+    TOTAL_OF(name, kind, T, (double), first, step, join)
+#define TOTAL_OF(name, kind, T, widen, first, step, join)                     \
     LANES_TARGET static double LANES_NAME(name##_##kind)(                     \
         const void *elements, int64_t n, double total, double m)              \
     {                                                                         \
@@ -27,18 +29,18 @@
             lane[j] = first;                                                  \
         for (; i + 32 <= n; i += 32) {                                        \
             for (int j = 0; j < 16; j++) {                                    \
-                const double x = (double)array[i + j], t = lane[j];           \
+                const double x = widen(array[i + j]), t = lane[j];            \
                                                                               \
                 lane[j] = step;                                               \
             }                                                                 \
             for (int j = 0; j < 16; j++) {                                    \
-                const double x = (double)array[i + 16 + j], t = lane[16 + j]; \
+                const double x = widen(array[i + 16 + j]), t = lane[16 + j];  \
                                                                               \
                 lane[16 + j] = step;                                          \
             }                                                                 \
         }                                                                     \
         for (int j = 0; i < n; i++, j++) {                                    \
-            const double x = (double)array[i], t = lane[j];                   \
+            const double x = widen(array[i]), t = lane[j];                    \
                                                                               \
             lane[j] = step;                                                   \
         }                                                                     \
@@ -66,7 +68,7 @@
             double *sum = lane[i % 32];                                       \
                                                                               \
             for (int64_t k = 0; k < width; k++) {                             \
-                const double x = (double)row[k], t = sum[k];                  \
+                const double x = widen(row[k]), t = sum[k];                   \
                                                                               \
                 (void)m;                                                      \
                 sum[k] = step;                                                \
@@ -243,6 +245,7 @@ KEYS(f64, double, int64_t, INT64_MAX, sizes, b & INT64_MAX)
 
 TOTALS(f32, float)
 TOTALS(f64, double)
+TOTAL_OF(sum, bf16, uint16_t, dtn_bf16_widen, 0, t + x, t + x)
 
 #define AT(TOTAL, name, kind) [DTN_TOTAL_##TOTAL] = LANES_NAME(name##_##kind)
 #define ROW(kind) {                                                           \
@@ -258,14 +261,15 @@ TOTALS(f64, double)
     AT(LEAST, least_columns, kind) }
 
 static const struct totals_loops LANES_NAME(loops) = {
-    .of = { ROW(f32), ROW(f64) },
-    .columns = { COLUMNS(f32), COLUMNS(f64) },
+    .of = { ROW(f32), ROW(f64), { AT(SUM, sum, bf16) } },
+    .columns = { COLUMNS(f32), COLUMNS(f64), { AT(SUM, sum_columns, bf16) } },
     .exp = { LANES_NAME(made_exp_f32), LANES_NAME(made_exp_f64) },
     .place = { LANES_NAME(place_f32), LANES_NAME(place_f64) },
 };
 
 #undef HALVE
 #undef TOTAL
+#undef TOTAL_OF
 #undef EXTREME
 #undef KEYS
 #undef LARGER

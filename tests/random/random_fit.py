@@ -2,8 +2,8 @@
 """random_fit.py - make lib/base/coefficients.h
 
 Nearly minimax polynomials (Chebyshev interpolation in 60 digits) for the
-functions that turn words into values, and for those of operators.  Needs mpmath.  The file is committed;
-run this only to change a degree:
+functions that turn words into values, and for those of operators, and constants
+in parts.  Needs mpmath.  The file is committed; run this only to change a degree:
 
     python3 tests/random/random_fit.py > lib/base/coefficients.h
 """
@@ -20,6 +20,8 @@ HEAD = """/* coefficients.h - polynomials, made by tests/random/random_fit.py: d
 #define DTN_COEFFICIENTS_H
 
 #include "base/compiler.h"
+
+#include <stdint.h>
 """
 
 
@@ -58,6 +60,73 @@ def quantile(p):
     return z
 
 
+def tail(name, ctype, middle, ends, degree, scale=mpf(1), part=1):
+    """part (x + middle) exp(y^2) erfc(y), y = scale x, which has no zeros."""
+    def value(t):
+        x = middle * (1 + t) / (1 - t)
+        return part * erfcx(scale * x) * (x + middle)
+
+    low, high = (mpf(x) for x in ends)
+    c, e = fit(value, [(x - middle) / (x + middle) for x in (low, high)], degree)
+    where = f"{ends[0]} <= x <= {ends[1]}"
+    m = mp.nstr(middle, 3, strip_zeros=True)
+    by = "x" if scale == 1 else "y = x / sqrt(2)"
+    half = "" if part == 1 else "1/2 "
+    emit(name, ctype, c, e * scale / mpf("0.56") / part,
+         f"{half}(x + {m}) exp({by[0]}^2) erfc({by}) of (x - {m}) / (x + {m}),\n * {where}")
+
+
+def atanh_rest(y):
+    """What (2 atanh(s) - 2 s) / s^3 has beside 2/3, over s^2 = y."""
+    s = mp.sqrt(y)
+    return ((2 * mp.atanh(s) / s - 2) / y - mpf(2) / 3) / y
+
+
+def operators(tiny, eighth):
+    """Those with fused multiply-adds: lib/math."""
+    most = ((mp.sqrt(2) - 1) / (mp.sqrt(2) + 1)) ** 2 * mpf("1.0001")
+    for name, degree in (("atanh_f64", 7), ("atanh_short", 5),
+                         ("atanh_f32", 2)):
+        c, e = fit(series(atanh_rest, mpf(10) ** -12, mpf(2) / 5), [0, most],
+                   degree)
+        emit(name, "double", c, e * most ** 2 / 2,
+             "((2 atanh(s) - 2 s) / s^3 - 2/3) / s^2 of s^2, s = f / (2 + f)")
+    c, e = fit(series(lambda y: (mp.sin(mp.sqrt(y)) / mp.sqrt(y) - 1) / y, tiny,
+                      -mpf(1) / 6), [0, eighth], 5)
+    emit("sin_f64", "double", c, e * eighth,
+         "(sin r - r) / r^3 of r^2, |r| <= pi/4")
+    c, e = fit(series(lambda y: (mp.cos(mp.sqrt(y)) - 1 + y / 2) / y ** 2, tiny,
+                      mpf(1) / 24), [0, eighth], 5)
+    emit("cos_f64", "double", c, e * eighth ** 2,
+         "(cos r - 1 + r^2/2) / r^4 of r^2, |r| <= pi/4")
+    half = mp.log(2) / 2 * mpf("1.0001")
+    for name, degree in (("exp_short", 9), ("exp_pow_f32", 5)):
+        c, e = fit(series(lambda r: (mp.expm1(r) - r) / r ** 2,
+                          mpf(10) ** -15, mpf(1) / 2), [-half, half], degree)
+        emit(name, "double", c, e * half ** 2,
+             "(exp(r) - 1 - r) / r^2, |r| <= log(2)/2")
+    c, e = fit(series(lambda y: (mp.erf(mp.sqrt(y)) / mp.sqrt(y) -
+                                 2 / mp.sqrt(mp.pi)) / y, tiny,
+                      -2 / (3 * mp.sqrt(mp.pi))), [0, mpf("0.53")], 9)
+    emit("erf_short", "double", c, e * mpf("0.53"),
+         "(erf x - 2 x / sqrt(pi)) / x^3 of x^2, |x| <= 0.72")
+    tail("erfcx_short", "double", 3, ("0.71", "5.96"), 15)
+    tail("gelu_f32", "float", mpf("3.5"), ("0", "13.3"), 9, mp.sqrt(mpf(1) / 2), mpf(1) / 2)
+    c, e = fit(series(lambda u: mp.expm1(-u / 2) / u, mpf(10) ** -15,
+                      -mpf(1) / 2), [-2 * half, 2 * half], 5)
+    emit("gelu_exp_f32", "float", c, e * 2 * half,
+         "(exp(-u/2) - 1) / u, |u| <= log(2)")
+    with mp.workdps(400):
+        bits = int(mp.floor(mp.ldexp(2 / mp.pi, 37 * 32)))
+    words = [0] + [bits >> 32 * (36 - i) & 0xffffffff for i in range(37)]
+    print("\n/* The bits of 2/pi from 2^31 on, 32 in a word */")
+    print("DTN_TABLE uint32_t two_over_pi[] = {")
+    for i in range(0, len(words), 5):
+        print("    " + ", ".join(f"0x{w:08x}" for w in words[i:i + 5]) +
+              ("," if i + 5 < len(words) else ""))
+    print("};")
+
+
 def main():
     print(HEAD, end="")
     low, high = mp.sqrt(mpf(1) / 2) - 1, mp.sqrt(2) - 1
@@ -81,10 +150,7 @@ def main():
                       -2 / (3 * mp.sqrt(mp.pi))), [0, mpf("0.53")], 5)
     emit("erf_f32", "float", c, e * mpf("0.53"),
          "(erf x - 2 x / sqrt(pi)) / x^3 of x^2, |x| <= 0.72")
-    c, e = fit(lambda t: erfcx(3 * (1 + t) / (1 - t)),
-               [-1, (mpf("10.2") - 3) / (mpf("10.2") + 3)], 10)
-    emit("erfcx_f32", "float", c, e / mpf("0.055"),
-         "exp(x^2) erfc(x) of (x - 3) / (x + 3), 0 <= x <= 10.2")
+    tail("erfcx_f32", "float", 3, ("0", "10.15"), 9)
 
     most = ((mp.sqrt(2) - 1) / (mp.sqrt(2) + 1)) ** 2 * mpf("1.0001")
     c, e = fit(series(lambda y: (2 * mp.atanh(mp.sqrt(y)) / mp.sqrt(y) - 2) / y,
@@ -111,9 +177,8 @@ def main():
                       -2 / (3 * mp.sqrt(mp.pi))), [0, mpf("0.53")], 12)
     emit("erf_f64", "double", c, e * mpf("0.53"),
          "(erf x - 2 x / sqrt(pi)) / x^3 of x^2, |x| <= 0.72")
-    c, e = fit(lambda t: erfcx(3 * (1 + t) / (1 - t)), [-1, mpf(24) / 31], 24)
-    emit("erfcx_f64", "double", c, e / mpf("0.02"),
-         "exp(x^2) erfc(x) of (x - 3) / (x + 3), 0 <= x <= 27.5")
+    operators(tiny, eighth)
+    tail("erfcx_f64", "double", mpf("3.5"), ("0", "27.5"), 21)
 
     most = mpf("0.35") ** 2
     c, e = fit(series(lambda y: quantile(mpf(1) / 2 - mp.sqrt(y)) /
