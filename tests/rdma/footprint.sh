@@ -12,7 +12,7 @@ page=$top_srcdir/man/dtensor-rdma.7
 base=$(((1 << 20) + (20 << 10)))           # stage, datagrams
 lane=$((137600 + (64 << 10)))              # for one peer: lane, box
 
-per_rank=5500                              # of the heap, more or less
+per_rank=2500                              # of the heap, at most
 
 # The number of peers of the busiest of n ranks.
 log2() { local k=0; while [ $((1 << k)) -lt "$1" ]; do k=$((k + 1)); done; echo $k; }
@@ -67,11 +67,11 @@ for n in 2 3 8 16; do
     heap[n]=$(most ring heap)
 done
 
-# Of the heap, so many bytes for each rank of the job, met or not; how malloc()
-# rounds differs.
+# Of the heap, so many bytes for each rank of a small job, whose arrays are
+# dense; those of a large one take memory for the ranks that are met.
 slope=$(((heap[16] - heap[2]) / 14))
 echo "# heap: ${heap[2]} for 2 ranks, ${heap[16]} for 16: $slope for each"
-near $slope $per_rank 10
+[ "$slope" -gt 0 ] && [ "$slope" -le $per_rank ]
 ok $? "the heap grows by what the page says for each rank, $per_rank bytes"
 
 # mib BYTES: with one decimal
