@@ -27,6 +27,8 @@
 #include <string.h>
 #include <time.h>
 
+#define LAST_HERE_NS INT64_C(50000000)
+
 static const char *await_host(const struct dtensor_ctx *ctx, int rank)
 {
     return ctx->world.cluster->hosts[dtn_world_host(&ctx->world, rank)].name;
@@ -160,10 +162,25 @@ static int await_blame(struct dtensor_ctx *ctx, int peer, int health,
                       dtensor_errname(health), *why ? ": " : "", why);
 }
 
+/* How long last messages of a rank that died may be on their way, or not read
+ * yet by this rank, which has computed.  None are if this rank maps the memory
+ * that they are in.  On this host they come at once, while the kernel may free
+ * memory for half a second before it closes the sockets of the dead.
+ */
+static int64_t await_last_ns(const struct dtensor_ctx *ctx, int peer,
+                             enum dtn_loss loss)
+{
+    if (loss != DTN_LOSS_DIED)
+        return loss > DTN_LOSS_DIED ? 0 : DTN_FAILURE_NOTICE_NS;
+    if (ctx->peers[peer].tp->ops->map)
+        return 0;
+    return dtn_world_host(&ctx->world, peer)
+           == dtn_world_host(&ctx->world, ctx->world.rank)
+         ? LAST_HERE_NS : DTN_FAILURE_NOTICE_NS;
+}
+
 /* Does the tree know that the peer died or gave up, and the transport does not?
  * A queue pair to a dead process reports nothing until its retries are used up.
- * Last messages of a rank that died may be on their way, or not read yet by
- * this rank, which has computed; unless they are in memory that this rank maps.
  */
 static bool await_lost(const struct dtensor_ctx *ctx, int peer,
                        const struct dtn_wait *wait)
@@ -176,9 +193,7 @@ static bool await_lost(const struct dtensor_ctx *ctx, int peer,
         return false;
     if (wait && wait->start_ns > since_ns)
         since_ns = wait->start_ns;
-    return failure->loss > DTN_LOSS_DIED
-        || (failure->loss == DTN_LOSS_DIED && ctx->peers[peer].tp->ops->map)
-        || dtn_now_ns() - since_ns > DTN_FAILURE_NOTICE_NS;
+    return dtn_now_ns() - since_ns >= await_last_ns(ctx, peer, failure->loss);
 }
 
 /* A peer may send its last signal and leave: if `listening`, that signal counts
