@@ -19,6 +19,7 @@ const struct fuzz_target fuzz_targets[] = {
     { "sealed", fuzz_sealed },
     { "news", fuzz_news },
     { "stream", fuzz_stream },
+    { "baseline", fuzz_baseline },
     { NULL, NULL }
 };
 

@@ -21,6 +21,7 @@ fuzz_f fuzz_members;              /* frames of a rank that has proved itself  */
 fuzz_f fuzz_sealed;               /* the same on a sealed connection          */
 fuzz_f fuzz_news;                 /* frames after all have joined             */
 fuzz_f fuzz_stream;               /* a connection of tcp                      */
+fuzz_f fuzz_baseline;             /* results that dtensor-bench compares with */
 
 struct fuzz_target {
     const char *name;             /* of its folder in tests/fuzz/corpus       */
