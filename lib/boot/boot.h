@@ -176,6 +176,12 @@ int dtn_boot_first_failure(const struct dtn_boot *boot);
 /* The first rank known to be lost: dead, stopped or out of reach; -1: none. */
 int dtn_boot_first_loss(const struct dtn_boot *boot);
 
+/* Send over the tree that a peer gives up, as it has told this rank without the
+ * tree.  Best effort, never blocks.
+ */
+void dtn_boot_report_peer(struct dtn_boot *boot, int peer, int culprit,
+                          int code);
+
 /* Send over the tree that this rank gives up, and the mismatch if that is the
  * cause.  Best effort, never blocks.
  */

@@ -133,6 +133,19 @@ void dtn_boot_report_failure(struct dtn_boot *boot, int culprit, int code,
     dtn_boot_release(boot);
 }
 
+void dtn_boot_report_peer(struct dtn_boot *boot, int peer, int culprit,
+                          int code)
+{
+    const struct dtn_peer_failure news = { .culprit = culprit, .code = code };
+
+    if (!boot->watching || culprit < 0
+        || culprit >= boot->cluster->world_size)
+        return;
+    dtn_boot_hold(boot);
+    dtn_news_note(boot, NULL, peer, &news);
+    dtn_boot_release(boot);
+}
+
 static bool news_knows(const struct dtn_boot *boot, int rank,
                         const struct dtn_call_record *record)
 {

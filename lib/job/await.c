@@ -132,6 +132,17 @@ static int await_abort(struct dtensor_ctx *ctx, int peer, int culprit, int code)
                       code == DTENSOR_EABORT ? blamed : name);
 }
 
+/* A peer tells all to whom it is connected that it gives up.  This rank tells
+ * the others, for it may leave before the news of that peer comes over the tree
+ * and goes on.  A mismatch comes with more than that.
+ */
+static int await_told(struct dtensor_ctx *ctx, int peer, int culprit, int code)
+{
+    if (code != DTENSOR_EMISMATCH)
+        dtn_boot_report_peer(ctx->boot, peer, culprit, code);
+    return await_abort(ctx, peer, culprit, code);
+}
+
 /* Poison the context because of the peer's health.  A peer that is gone may
  * have told other ranks why.
  */
@@ -144,7 +155,7 @@ static int await_blame(struct dtensor_ctx *ctx, int peer, int health,
     int teller;
 
     if (health == DTENSOR_EABORT)
-        return await_abort(ctx, peer, culprit, code);
+        return await_told(ctx, peer, culprit, code);
     if (health == DTENSOR_EPEER) {
         teller = dtn_peer_failure_wait(ctx, peer, &culprit, &code);
         if (teller >= 0)
