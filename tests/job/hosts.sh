@@ -58,6 +58,22 @@ deaf() {
         nud permanent dev eth0
 }
 
+# unresolved A B HOSTS: A and B, of so many hosts, do not find each other's
+# address of the link; all others do
+unresolved() {
+    local k other
+    for k in "$1" "$2"; do
+        at "$k" sysctl -qw net.ipv4.conf.all.arp_ignore=8
+        for ((other = 1; other <= $3; other++)); do
+            [ "$other" = "$1" ] || [ "$other" = "$2" ] ||
+                at "$other" ip neigh replace "10.99.0.$k" lladdr \
+                    "$(at "$k" ip -o link show eth0 |
+                        sed 's/.*ether \([0-9a-f:]*\).*/\1/')" \
+                    nud permanent dev eth0
+        done
+    done
+}
+
 # unplug K: no packet reaches or leaves host K any more
 unplug() { ip link set "cable$1" nomaster; }
 plug() { ip link set "cable$1" master bridge; }

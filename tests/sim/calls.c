@@ -303,13 +303,17 @@ int __wrap_nanosleep(const struct timespec *wait, struct timespec *left)
 WRAPPED(int, clock_gettime, clockid_t clock, struct timespec *ts);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
 {
-    const int64_t start = INT64_C(1000000000000);
+    const int64_t hour = INT64_C(3600000000000);
+    int64_t now = 1000 * hour;
 
     if (!sim_self)
         return __real_clock_gettime(clock, ts);
     sim_call();
-    ts->tv_sec = (start + sim_now()) / 1000000000;
-    ts->tv_nsec = (start + sim_now()) % 1000000000;
+    now += sim_now();
+    if (clock != CLOCK_MONOTONIC) /* somebody sets the clock of the day */
+        now += (int64_t)sim_random(2 * (uint64_t)hour) - hour;
+    ts->tv_sec = now / 1000000000;
+    ts->tv_nsec = now % 1000000000;
     return 0;
 }
 

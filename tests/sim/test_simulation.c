@@ -4,9 +4,10 @@
  * collectives, and what happens to a rank at which of its calls of the kernel:
  * nothing, a pause, a death, a stop, or its host goes off.  The ranks run the
  * code of the library from dtensor_init() to dtensor_fini() on the simulated
- * kernel of sim.h.  Each result must be right; without a fault, or after a
- * pause, every call must work; after a loss all that fail must name the same
- * rank, which is lost; all must end in time, and have nothing left.
+ * kernel of sim.h, whose clock of the day jumps at each look.  Each result must
+ * be right; without a fault, or after a pause, every call must work; after a
+ * loss all that fail must name the same rank, which is lost; all must end in
+ * time, and have nothing left.
  *
  *     test_simulation [SEEDS [FIRST [RANKS [PER_HOST]]]]
  *
@@ -388,8 +389,9 @@ int main(int argc, char **argv)
         lost += result.lost > 0;
     }
     disagreed = tallies_show();
-    ok(bad == 0, "%" PRIu64 " jobs, %" PRIu64 " of them with a loss, %" PRIu64
-       " turns: %" PRIu64 " were wrong", seeds, lost, turns, bad);
+    ok(bad == 0, "%" PRIu64 " jobs under clocks that jump, %" PRIu64 " of them "
+       "with a loss, %" PRIu64 " turns: %" PRIu64 " were wrong", seeds, lost,
+       turns, bad);
     ok(disagreed <= 2 + lost / 20, "in %" PRIu64 " of those with a loss the "
        "ranks name different ranks, expected less than one in 20", disagreed);
     return done();
