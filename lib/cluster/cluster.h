@@ -167,6 +167,7 @@ struct dtn_plan_def {
     int dim;                      /* of that mesh                             */
     int n;                        /* entries of `style`                       */
     struct dtensor_style *style;  /* [n] patterns and styles, by pattern      */
+    int *line;                    /* [n] of the file, of each                 */
     char *text;                   /* what `style` points to                   */
 };
 

@@ -26,6 +26,7 @@ const struct dtn_plan_def *dtn_plan_find(const struct dtensor_cluster *cluster,
 void dtn_plan_def_free(struct dtn_plan_def *plan)
 {
     free(plan->style);
+    free(plan->line);
     free(plan->text);
 }
 

@@ -186,6 +186,23 @@ static int by_pattern(const void *a, const void *b)
     return strcmp(x->pattern, y->pattern);
 }
 
+/* The lines of entries that have been sorted. */
+static void lines_find(const struct dtn_file_check *check,
+                       const struct dtn_section *section,
+                       struct dtn_plan_def *plan)
+{
+    const struct dtn_entry *entry = check->doc->entries + section->first;
+
+    for (int k = 0; k < plan->n; k++)
+        for (int i = 0; i < section->n; i++) {
+            const char *key = strcmp(entry[i].key, ".") == 0 ? ""
+                                                             : entry[i].key;
+
+            if (!is_key(&entry[i]) && strcmp(key, plan->style[k].pattern) == 0)
+                plan->line[k] = entry[i].line;
+        }
+}
+
 static int entries_read(struct dtn_file_check *check,
                         const struct dtn_section *section,
                         struct dtn_plan_def *plan)
@@ -197,8 +214,9 @@ static int entries_read(struct dtn_file_check *check,
     for (int i = 0; i < section->n; i++)
         size += strlen(entry[i].key) + DTN_LAYOUT_SIZE + 1;
     plan->style = calloc((size_t)section->n + 1, sizeof *plan->style);
+    plan->line = calloc((size_t)section->n + 1, sizeof *plan->line);
     plan->text = malloc(size);
-    if (!plan->style || !plan->text)
+    if (!plan->style || !plan->line || !plan->text)
         return dtn_fail_nomem(check->err, "plan", size);
     for (int i = 0; i < section->n; i++) {
         if (is_key(&entry[i]) || !entry_check(check, section, i, &words))
@@ -209,6 +227,7 @@ static int entries_read(struct dtn_file_check *check,
         plan->style[plan->n++].style = text_keep(plan, &used, words.text);
     }
     qsort(plan->style, (size_t)plan->n, sizeof *plan->style, by_pattern);
+    lines_find(check, section, plan);
     return 0;
 }
 

@@ -314,6 +314,21 @@ int dtensor_parallelize_plan(struct dtensor_module *module,
                              const struct dtensor_mesh *mesh, const char *plan,
                              int root, struct dtensor_error *err);
 
+/* Check whether the plan of the cluster file fits the modules below `module`.
+ * Nothing is changed.  `report`, which may be NULL, is called once for each
+ * entry that does not fit, in the order of the file, with a text such as
+ * "pair.ini:12: error: up: matches no module ..."; *err is the first of them.
+ *
+ * Collective: no.   Blocks: no.
+ * Errors: EINVAL  an entry does not fit; no such plan; the mesh has several
+ *                 dimensions;  ENOMEM
+ * Semantics: its own.
+ */
+int dtensor_parallelize_check(struct dtensor_module *module,
+                              const struct dtensor_mesh *mesh,
+                              const char *plan, dtensor_report_f *report,
+                              void *arg, struct dtensor_error *err);
+
 #ifdef __cplusplus
 }
 #endif

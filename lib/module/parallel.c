@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "mesh/mesh.h"
 #include "module/module.h"
+#include "module/parallel.h"
 #include "module/place.h"
 #include "module/style.h"
 #include "dtensor.h"
@@ -130,33 +131,32 @@ static int nothing_matches(const struct planning *planning,
                     planning->token, advice);
 }
 
-static int entry_plan(struct dtensor_module *top, struct planning *planning,
-                      struct dtensor_error *err)
+int dtn_entry_match(struct dtensor_module *top,
+                    const struct dtensor_style *style,
+                    const struct dtensor_mesh *mesh, struct dtensor_error *err)
 {
-    const struct dtensor_style *style = planning->style;
-    int rc = style->pattern ? module_match(planning, 0, top, style->pattern,
+    struct planning planning = { .mesh = mesh, .style = style };
+    int rc = style->pattern ? module_match(&planning, 0, top, style->pattern,
                                            err)
            : dtn_fail(err, DTENSOR_EINVAL, "no pattern");
 
-    if (rc == 0 && planning->found == 0)
-        rc = nothing_matches(planning, err);
-    return rc != 0 ? entry_failed(style, rc, err) : 0;
+    return rc == 0 && planning.found == 0 ? nothing_matches(&planning, err)
+                                          : rc;
 }
 
 /* -------------------------------------------------------------- placing --- */
 
 /* Modules of an earlier plan stay as they are. */
-static const char *style_choose(const struct dtensor_module *module,
-                                const char *param, void *arg)
+const char *dtn_style_choose(const struct dtensor_module *module,
+                             const char *param, void *arg)
 {
     if (module->styled && module->styled->pattern)
         return dtn_style_param(module->styled, param);
     return module->mesh ? dtn_placed : NULL;
 }
 
-/* Does the module lack a parameter that its style cuts? */
-static int params_check(struct dtensor_module *module, void *arg,
-                        struct dtensor_error *err)
+int dtn_style_lacks(const struct dtensor_module *module,
+                    struct dtensor_error *err)
 {
     char path[DTN_PATH_SIZE];
 
@@ -164,14 +164,21 @@ static int params_check(struct dtensor_module *module, void *arg,
         !module->styled->row->params[0].name ||
         dtensor_module_param(module, "weight"))
         return 0;
-    return entry_failed(&(struct dtensor_style){
-        .pattern = module->styled->pattern }, dtn_fail(err, DTENSOR_EINVAL,
-        "%.150s has no parameter \"weight\"", dtn_module_text(module, path)),
-        err);
+    return dtn_fail(err, DTENSOR_EINVAL, "%.150s has no parameter \"weight\"",
+                    dtn_module_text(module, path));
 }
 
-static int style_take_back(struct dtensor_module *module, void *arg,
-                           struct dtensor_error *err)
+static int params_check(struct dtensor_module *module, void *arg,
+                        struct dtensor_error *err)
+{
+    int rc = dtn_style_lacks(module, err);
+
+    return rc == 0 ? 0 : entry_failed(&(struct dtensor_style){
+        .pattern = module->styled->pattern }, rc, err);
+}
+
+int dtn_style_take_back(struct dtensor_module *module, void *arg,
+                        struct dtensor_error *err)
 {
     if (module->styled && module->styled->pattern) {
         free(module->styled);
@@ -196,7 +203,7 @@ static int style_commit(struct dtensor_module *module, void *arg,
     return 0;
 }
 
-static int mesh_check(const struct dtensor_mesh *mesh,
+int dtn_parallel_mesh(const struct dtensor_mesh *mesh,
                       struct dtensor_error *err)
 {
     char text[128];
@@ -213,19 +220,20 @@ int dtensor_parallelize(struct dtensor_module *module,
                         const struct dtensor_style plan[], int root,
                         struct dtensor_error *err)
 {
-    struct dtn_placing placing = { .root = root, .choose = style_choose };
+    struct dtn_placing placing = { .root = root, .choose = dtn_style_choose };
     int rc = dtn_place_mesh(module, mesh, &placing.mesh, err);
 
     if (rc == 0)
-        rc = mesh_check(placing.mesh, err);
-    for (int i = 0; rc == 0 && i < n; i++)
-        rc = entry_plan(module, &(struct planning){ .mesh = placing.mesh,
-                                                    .style = &plan[i] }, err);
+        rc = dtn_parallel_mesh(placing.mesh, err);
+    for (int i = 0; rc == 0 && i < n; i++) {
+        rc = dtn_entry_match(module, &plan[i], placing.mesh, err);
+        rc = rc != 0 ? entry_failed(&plan[i], rc, err) : 0;
+    }
     if (rc == 0)
         rc = dtensor_module_walk(module, params_check, NULL, err);
     if (rc == 0)
         rc = dtn_place(module, &placing, err);
-    dtensor_module_walk(module, rc == 0 ? style_commit : style_take_back, NULL,
-                        NULL);
+    dtensor_module_walk(module, rc == 0 ? style_commit : dtn_style_take_back,
+                        NULL, NULL);
     return rc;
 }

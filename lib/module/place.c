@@ -42,7 +42,7 @@ static bool is_whole(const struct dtensor *t, const struct dtensor_mesh *mesh)
     return t->spec.mesh->group.me >= 0 || mesh->group.me < 0;
 }
 
-static int moved_failed(const struct moved *moved, int rc,
+static int param_failed(const struct dtensor_module *module, int i, int rc,
                         struct dtensor_error *err)
 {
     struct dtensor_error inner;
@@ -52,36 +52,35 @@ static int moved_failed(const struct moved *moved, int rc,
         return rc;
     inner = *err;
     snprintf(err->text, sizeof err->text, "%.200s: %s: %.*s",
-             dtn_module_text(moved->module, path),
-             moved->module->params[moved->param].name,
+             dtn_module_text(module, path), module->params[i].name,
              (int)(sizeof err->text - 200 - DTENSOR_NAME_MAX - 8), inner.text);
     return rc;
 }
 
-static int moved_plan(const struct moving *moving, struct moved *moved,
-                      const char *text, struct dtensor_error *err)
+int dtn_place_plan(const struct dtensor_module *module, int i,
+                   const struct dtn_placing *placing, const char *text,
+                   struct dtensor_spec *spec, struct dtensor_error *err)
 {
-    const struct dtensor_mesh *mesh = moving->placing->mesh;
-    const struct dtensor *t = moved->module->params[moved->param].tensor;
+    const struct dtensor_mesh *mesh = placing->mesh;
+    const struct dtensor *t = module->params[i].tensor;
     char have[200];
     int rc = 0;
 
-    moved->spec = t->spec;
-    moved->spec.mesh = mesh;
+    *spec = t->spec;
+    spec->mesh = mesh;
     for (int m = 0; m < mesh->ndim; m++)
-        moved->spec.placement[m] =
+        spec->placement[m] =
             (struct dtensor_placement){ .kind = DTENSOR_REPLICATE };
     if (text)
         rc = dtensor_placements_parse(mesh, text, t->spec.ndim,
-                                      moved->spec.placement, err);
+                                      spec->placement, err);
     if (rc == 0)
-        rc = dtensor_spec_normalize(&moved->spec, err);
-    if (rc == 0 && !is_whole(t, mesh) && !dtn_spec_equal(&t->spec,
-                                                         &moved->spec))
+        rc = dtensor_spec_normalize(spec, err);
+    if (rc == 0 && !is_whole(t, mesh) && !dtn_spec_equal(&t->spec, spec))
         rc = dtn_fail(err, DTENSOR_EINVAL, "it is distributed already: %s "
                       "(expected R on ranks that hold all of it)",
                       dtn_spec_format(&t->spec, have, sizeof have));
-    return rc != 0 ? moved_failed(moved, rc, err) : 0;
+    return rc != 0 ? param_failed(module, i, rc, err) : 0;
 }
 
 static int module_plan(struct dtensor_module *module, void *arg,
@@ -101,7 +100,8 @@ static int module_plan(struct dtensor_module *module, void *arg,
             return dtn_fail_nomem(err, "module", sizeof *moving->moved);
         moving->moved[moving->n] = (struct moved){ .module = module,
                                                    .param = i };
-        rc = moved_plan(moving, &moving->moved[moving->n++], text, err);
+        rc = dtn_place_plan(module, i, placing, text,
+                            &moving->moved[moving->n++].spec, err);
     }
     return rc;
 }
@@ -120,7 +120,7 @@ static int moved_make(const struct moving *moving, struct moved *moved,
         return 0;
     rc = dtensor_distribute(&moved->spec, has ? t->local : NULL, root,
                             &moved->made, err);
-    return rc != 0 ? moved_failed(moved, rc, err) : 0;
+    return rc != 0 ? param_failed(moved->module, moved->param, rc, err) : 0;
 }
 
 static void moved_commit(struct moved *moved)

@@ -25,6 +25,13 @@ extern const char dtn_placed[];
 int dtn_place(struct dtensor_module *top, const struct dtn_placing *placing,
               struct dtensor_error *err);
 
+/* How parameter `i` of a module would lie.
+ * Errors: EINVAL  it cannot lie so, or is not whole: names module and parameter
+ */
+int dtn_place_plan(const struct dtensor_module *module, int i,
+                   const struct dtn_placing *placing, const char *text,
+                   struct dtensor_spec *spec, struct dtensor_error *err);
+
 /* The mesh that a program names, or the one entered last.   Errors: EINVAL */
 int dtn_place_mesh(const struct dtensor_module *top,
                    const struct dtensor_mesh *mesh,

@@ -28,6 +28,9 @@ static const char file[] =
     "[plan \"free\"]\n*.up = colwise\n"
     "[plan \"typo\"]\nmesh = flat\nm.up = colwise\nm.dwn = rowwise\n"
     "[plan \"type\"]\nmesh = flat\nm.act = colwise\n"
+    "[plan \"wrong\"]\nmesh = flat\nm.u* = colwise\nm.*p = rowwise\n"
+    "bare = rowwise\nm.flat = colwise\nm.act = colwise\nn.up = colwise\n"
+    ". = prepare output=S(0:1,2)\n"
     "[plan \"long\"]\nmesh = flat\nm.up = colwise\n"
     "m.down = rowwise output=S(0:1,2,3)\n";
 
@@ -170,6 +173,59 @@ static void refusals(void)
     dtensor_module_destroy(top);
 }
 
+/* ---------------------------------------------------------------- check --- */
+
+static void finding_note(const char *text, void *list)
+{
+    const char *line = strstr(text, path) == text ? text + strlen(path) : text;
+
+    strcat(strcat(list, line), "\n");
+}
+
+/* Every entry that does not fit is told once, and nothing is changed. */
+static void findings(void)
+{
+    static const char want[] =
+        ":34: error: m.*p: m.up has a style already: \"colwise\" by m.u* "
+        "(expected one for each module)\n"
+        ":35: error: bare: bare has no parameter \"weight\"\n"
+        ":36: error: m.flat: m.flat: weight: placements: word 1 of \"S(0)\" is "
+        "\"S(0)\", but the tensor has 0 dimensions (a scalar cannot be "
+        "sharded)\n"
+        ":37: error: m.act: colwise is for linear and embedding, not for "
+        "\"relu\"\n"
+        ":38: error: n.up: matches no module: the module has no child \"n\" "
+        "(expected m or bare)\n"
+        ":39: error: .: placements: word 1 of \"S(0:1,2)\" is \"S(0:1,2)\" with "
+        "2 lengths, but mesh dimension 0 has 4 ranks (give one for each)\n";
+    struct dtensor *x;
+    struct dtensor_module *top = model(&x), *m = NULL;
+    char before[2000] = "", after[2000] = "", list[4000] = "";
+
+    module(top, "bare", "linear");
+    good(dtensor_module_find(top, "m", &m, &job->err));
+    param(module(m, "flat", "linear"), "weight", 0, NULL, 0);
+    text_of(top, before, sizeof before);
+    need(dtensor_parallelize_check(top, NULL, "wrong", finding_note, list,
+                                   &job->err) == DTENSOR_EINVAL &&
+         strcmp(list, want) == 0, "%s", list);
+    need(strncmp(job->err.text + strlen(path), list,
+                 strlen(job->err.text) - strlen(path)) == 0, "the first is %s",
+         job->err.text);
+    need(dtensor_parallelize_check(top, world, "mlp", NULL, NULL,
+                                   &job->err) == 0, "%s", job->err.text);
+    need(dtensor_parallelize_check(top, NULL, "mlq", NULL, NULL, &job->err) ==
+         DTENSOR_EINVAL && strstr(job->err.text, "no plan \"mlq\""), "%s",
+         job->err.text);
+    need(dtensor_parallelize_check(top, mesh_named("world"), "mlp", NULL, NULL,
+                                   &job->err) == DTENSOR_EINVAL &&
+         strstr(job->err.text, "has 2 dimensions"), "%s", job->err.text);
+    text_of(top, after, sizeof after);
+    need(strcmp(before, after) == 0, "a check changed it: %s", after);
+    dtensor_destroy(x);
+    dtensor_module_destroy(top);
+}
+
 static void (*part_run)(void);
 
 static void part(int rank, int n, void *arg)
@@ -188,6 +244,7 @@ int main(void)
 {
     static const struct { void (*run)(void); const char *claim; } parts[] = {
         { plans, "a plan of the file is the same list that a program can give" },
+        { findings, "all that does not fit is told, and nothing is changed" },
         { refusals, "what a file cannot know is refused, nothing is cut" }
     };
     int fd = mkstemp(path);

@@ -147,6 +147,53 @@ run --show digest other.ini
 [[ $(tail -n1 out) != "$planned" && $planned != "$digest" ]]
 ok $? "others have others"
 
+cat >wrong.ini <<'END'
+[cluster]
+version = 1
+[nodes "a"]
+hosts = localhost
+ranks = 4
+[mesh "world"]
+dims = dp=2, tp=2
+[plan "one"]
+mesh = word
+up = colwize
+down = rowwise output=S(9)
+act = colwise output=P
+norm = sequence dim=8
+out = rowwise input=R
+head = prepare
+a..b = colwise
+layers.0.up = colwise
+layers.*.up = rowwise
+[plan "two"]
+mesh = world
+up = rowwise output=R,R
+[plan "three"]
+mesh = world
+dim = pp
+up = columns
+[plan "four"]
+dim = tp
+END
+run wrong.ini
+is "all that is wrong with the plans of a file, in one run" "$status|$out|$err" \
+    '2||wrong.ini:9: error: mesh: no mesh "word"; did you mean "world"?
+wrong.ini:10: error: up: no style "colwize"; did you mean "colwise"?
+wrong.ini:11: error: down: no layout "S(9)"; expected R, S(dim), SS(dim,factor), C(dim,block), HT(dim), P or P(reduction), with dim from -8 to 7
+wrong.ini:12: error: act: output=P: the output of colwise is no term; expected R or S
+wrong.ini:13: error: norm: dim=8: not a dimension (expected 0 to 7, or -1 to -7)
+wrong.ini:14: error: out: rowwise has no option "input=R" (expected output=LAYOUT)
+wrong.ini:15: error: head: prepare without input=LAYOUTS or output=LAYOUTS
+wrong.ini:16: error: bad pattern "a..b"; expected names or wildcards (* ? [0-3]) of 1 to 33 bytes joined by ".", or "." for the model itself
+wrong.ini:18: error: layers.*.up: its modules have a style by "layers.0.up" on line 17; expected one style for each module
+wrong.ini:20: error: mesh: "world" has 2 dims; expected dim = one of them
+wrong.ini:21: error: up: "R": too many or too long layouts (expected at most 1)
+wrong.ini:24: error: dim: mesh "world" has no dim "pp"; did you mean "dp"?
+wrong.ini:25: error: up: no style "columns"; expected colwise, rowwise, sequence or prepare
+wrong.ini:26: error: [plan "four"] has 0 entries; expected 1 to 1024 of PATTERN = STYLE, such as layers.*.up = colwise
+wrong.ini:27: error: dim: of no mesh; expected mesh = the name of a mesh'
+
 run --show seeds two-nodes.ini laptop.ini
 is "views of several files say which is which" \
     "$(grep -n ':$' out | tr '\n' ' ')" "1:two-nodes.ini: 11:laptop.ini: "

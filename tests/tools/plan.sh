@@ -385,6 +385,36 @@ run module layer "${layer[@]}" --cluster "$dir/model.ini" --shape 2x16x64 --from
 is "without a gradient of the input" \
     "$status|$(sed -n 1p "$dir/out")|$(sed -nE 's/^total ([a-z -]+): ([0-9]+), .*/\1 \2/p' "$dir/out" | paste -sd,)" \
     "0|plan layer on flat(all=4), input f32[2, 16, 64](S(1)) without a gradient|forward allreduce 2,forward all-gather 4,backward allreduce 4,backward all-gather 2,backward reduce-scatter 4"
+cat >"$dir/wrong.ini" <<'INI'
+[cluster]
+version = 1
+[nodes "a"]
+hosts = localhost
+ranks = 4
+[mesh "flat"]
+dims = all=4
+[plan "wrong"]
+mesh = flat
+layers.0.dwn = colwise
+layers.?.up = colwise
+*.[0-1].up = rowwise
+lairs.0.norm = sequence
+layers.1.act = rowwise
+layers.0.down.x = colwise
+head = colwise output=S(0:1,2,3)
+norm = prepare output=R
+INI
+chmod 600 "$dir/wrong.ini"
+run module wrong layers.0.up=linear:8x16 layers.0.down=linear:16x8 layers.1.up=linear:8x16 \
+    layers.1.act=relu norm=layer_norm:16 head=linear:16x4 --cluster "$dir/wrong.ini" --shape 4x8
+is "all that is wrong with a plan of a model, in one run, with the lines of the file" \
+    "$status|$out|${err//"$dir/"/}" \
+    '2||wrong.ini:10: error: layers.0.dwn: matches no module: layers.0 has no child "dwn" (did you mean "down"?)
+wrong.ini:12: error: *.[0-1].up: layers.0.up has a style already: "colwise" by layers.?.up (expected one for each module)
+wrong.ini:13: error: lairs.0.norm: matches no module: the module has no child "lairs" (did you mean "layers"?)
+wrong.ini:14: error: layers.1.act: rowwise is for linear and embedding, not for "relu"
+wrong.ini:15: error: layers.0.down.x: matches no module: layers.0.down has no child "x" (it has no children)
+wrong.ini:16: error: head: placements: word 1 of "S(0:1,2,3)" is "S(0:1,2,3)" with 3 lengths, but mesh dimension 0 has 4 ranks (give one for each)'
 refuses 'no module "qq" before it there' module layer a.q=linear:64x64@qq "${file[@]}"
 refuses 'no module "k" before it there' module layer a.q=linear:64x64@k a.k=linear:64x64 "${file[@]}"
 refuses 'expected q, k and v' module free up=linear:1024x1024 h=heads:8 "${file[@]}" --mesh 4
@@ -394,10 +424,10 @@ refuses 'it has no parts' module free up=linear:1024x1024 b=sequential "${file[@
 refuses '--constant goes with module' --mesh 4 --shape 4 --from R --to 'S(0)' --constant
 refuses 'no plan "mlpp" (did you mean "mlp"?)' module mlpp "${mlp[@]}" "${file[@]}"
 refuses 'has no child "dwn" (did you mean "down"?)' module typo "${mlp[@]}" "${file[@]}"
-refuses 'up has a style already: "rowwise" by *p' module two "${mlp[@]}" "${file[@]}"
+refuses 'up has a style already: "colwise" by u*' module two "${mlp[@]}" "${file[@]}"
 refuses 'the tensor has 3 dimensions' module five "${mlp[@]}" "${file[@]}"
 refuses 'is no operator; did you mean "linear"?' module mlp up=linaer:4x4 "${file[@]}"
-refuses 'is for linear and embedding, not for "relu"' module mlp up=relu down=relu "${file[@]}"
+refuses 'is for linear and embedding, not for "relu"' module mlp up=relu down=linear:4096x4 "${file[@]}"
 refuses 'must be equal' module mlp up=linear:1000x4096 down=linear:4096x4 "${file[@]}"
 refuses 'expected PATH=linear:INxOUT' module mlp up=linear:4 "${file[@]}"
 refuses 'expected PATH=KIND' module mlp up "${file[@]}"

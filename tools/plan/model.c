@@ -273,11 +273,22 @@ static bool mesh_lacks(const struct plan_model *model,
            strcmp(err->text, none.text) == 0;
 }
 
+static void finding_say(const char *text, void *said)
+{
+    fprintf(stderr, "%s\n", text);
+    ++*(int *)said;
+}
+
 /* Lay the plan over the tree: the library checks patterns and styles. */
 static int model_lay(const struct dtensor_mesh *mesh, struct plan_model *model)
 {
     struct dtensor_error err;
+    int said = 0;
 
+    dtensor_parallelize_check(model->top, mesh, model->plan, finding_say,
+                              &said, &err);
+    if (said > 0)
+        return PLAN_BAD;
     if (dtensor_parallelize_plan(model->top, mesh, model->plan, -1, &err) != 0)
         return mesh_lacks(model, &err)
              ? plan_usage("--mesh is missing, since plan %s names none",
