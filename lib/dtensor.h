@@ -55,6 +55,7 @@
 #include "dtensor/file.h"        /* tensors in files                          */
 #include "dtensor/random.h"      /* random numbers                            */
 #include "dtensor/collective.h"  /* allreduce and its kin, on plain arrays    */
+#include "dtensor/simulate.h"    /* collectives on machines described         */
 #include "dtensor/plan.h"        /* redistributions planned and explained     */
 #include "dtensor/op.h"          /* operators: computing with tensors         */
 #include "dtensor/define.h"      /* operators of the program                  */

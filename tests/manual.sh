@@ -148,6 +148,7 @@ dtensor_parallelize.3 tensor_parallelism
 dtensor_placements_parse.3 shard replicate partial placement
 dtensor_plan_start.3 non-blocking redistribute
 dtensor_rand.3 random
+dtensor_simulate.3 simulate machine
 dtensor_redistribute.3 reshard
 dtensor_redop_create.3 user-defined
 dtensor_register.3 zero_copy

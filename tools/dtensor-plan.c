@@ -5,7 +5,8 @@
  * shows the chosen route and why, its steps, what each rank sends, the lower
  * bound of that, and the cost of the other routes.  With the name of a
  * collective it shows the predicted time of each algorithm, and which one is
- * chosen and why. It needs no peers: mesh, hosts and costs come from the
+ * chosen and why; with --simulate what it takes on a described machine, step by
+ * step. It needs no peers: mesh, hosts and costs come from the
  * options or from a cluster file.
  * With "op" and the name of an operator it shows which placements that takes,
  * with "module" and the name of a plan what the modules of a model move.
@@ -34,6 +35,8 @@ static int show(const struct plan_job *job, const struct plan_options *opt)
         return plan_module(job, opt, stdout);
     if (opt->svg || opt->draw)
         return plan_picture(job, opt, stdout);
+    if (opt->simulate)
+        return plan_simulate(job, opt, stdout);
     if (opt->collective && opt->json)
         return plan_ways_json(job, stdout);
     if (opt->collective) {

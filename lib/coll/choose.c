@@ -221,6 +221,23 @@ static void counts_add(const size_t counts[], int n, size_t starts[])
         starts[r + 1] = starts[r] + counts[r];
 }
 
+const struct dtn_emitter *dtn_emitter_named(const struct dtn_call *call,
+                                            const struct dtn_model *model,
+                                            const char *algorithm)
+{
+    struct dtn_choice pick;
+
+    if (!algorithm) {
+        dtn_choose(call, model, &pick);
+        return pick.emitter;
+    }
+    for (const struct dtn_emitter *e = dtn_emitters; e->emit; e++)
+        if (strcmp(e->name, algorithm) == 0
+            && dtn_emitter_runs(e, call, model))
+            return e;
+    return NULL;
+}
+
 /* The prefix sums of the counts make this fast. */
 int dtn_emitter_emit(const struct dtn_emitter *emitter,
                      const struct dtn_call *call,

@@ -52,6 +52,13 @@ bool dtn_emitter_runs(const struct dtn_emitter *emitter,
 void dtn_choose(const struct dtn_call *call, const struct dtn_model *model,
                 struct dtn_choice *choice);
 
+/* The emitter of that name that can run the call, NULL: none; or the chosen one
+ * if `algorithm` is NULL.
+ */
+const struct dtn_emitter *dtn_emitter_named(const struct dtn_call *call,
+                                            const struct dtn_model *model,
+                                            const char *algorithm);
+
 /* Emit the schedule of rank call->me into *sched (initialised here). */
 int dtn_emitter_emit(const struct dtn_emitter *emitter,
                      const struct dtn_call *call,

@@ -11,29 +11,8 @@
 #include "coll/choose.h"
 #include "mesh/mesh.h"
 #include "sched/call.h"
-#include "sched/emitters.h"
 #include "sched/sched.h"
 #include "dtensor.h"
-
-#include <string.h>
-
-/* The emitter that is asked for, or NULL. */
-static const struct dtn_emitter *steps_emitter(const struct dtn_call *call,
-                                               const struct dtn_model *model,
-                                               const char *algorithm)
-{
-    struct dtn_choice pick;
-
-    if (!algorithm) {
-        dtn_choose(call, model, &pick);
-        return pick.emitter;
-    }
-    for (const struct dtn_emitter *e = dtn_emitters; e->emit; e++)
-        if (strcmp(e->name, algorithm) == 0 &&
-            dtn_emitter_runs(e, call, model))
-            return e;
-    return NULL;
-}
 
 static enum dtensor_step_kind step_kind(const struct dtn_sched *sched,
                                         const struct dtn_step *step)
@@ -136,7 +115,7 @@ int dtensor_call_steps(const struct dtensor_mesh *mesh,
     int rc = dtn_ask(mesh, call, &asked, &model, err);
 
     if (rc == 0 && !dtn_call_private(&asked))
-        emitter = steps_emitter(&asked, model, algorithm);
+        emitter = dtn_emitter_named(&asked, model, algorithm);
     if (rc == 0)
         rc = steps_check(&asked, algorithm, position, emitter, err);
     asked.me = position;

@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 struct dtn_model;
+struct dtn_noise;
 struct dtn_sched;
-struct dtn_topology;
 
 /* What one message costs between two ranks, as LogGP has it: bytes b take
  * post_ns + latency_ns + b * byte_ns + notice_ns from the call of the sender to
@@ -38,7 +38,11 @@ struct dtn_play_machine {
     struct dtn_play_wire far;     /* between hosts, through one switch        */
     double folded_ns;             /* of a byte of a term that is reduced      */
     double copied_ns;             /* of a byte that is copied                 */
-    const struct dtn_topology *topology;  /* links between the hosts          */
+    const char *topology;         /* struct dtensor_machine; NULL: flat       */
+    const char *failed;           /* struct dtensor_machine; NULL: none       */
+    const struct dtn_noise *noise;        /* interruptions, or NULL           */
+    const double *slow;           /* [ranks] how much longer their CPUs take; */
+                                  /* NULL: 1                                  */
 };
 
 /* The schedule of one rank into *sched, initialised there. */
@@ -60,19 +64,40 @@ struct dtn_play_job {
     void *arg;                    /* its argument                             */
 };
 
-struct dtn_play_result {
-    double ns;                    /* until the last rank is done              */
-    uint64_t steps;               /* of the ranks that were played            */
-    uint64_t messages;            /* puts and signals among them              */
+/* What else is wanted of a simulation. */
+struct dtn_play_watch {
+    dtensor_simulated_f *visit;   /* called for each event by end, or NULL    */
+    void *arg;                    /* its argument                             */
+    bool path;                    /* the critical path is wanted              */
 };
 
-/* Play the jobs together, until all ranks are done.
+struct dtn_play_result {
+    double ns;                    /* until the last rank is done              */
+    int ranks;                    /* that were played                         */
+    uint64_t steps;               /* of them                                  */
+    uint64_t messages;            /* puts and signals among them              */
+    int nlinks;                   /* busiest links, at most one of each level */
+    struct dtensor_link_load link[DTENSOR_LINK_LOADS];   /* they              */
+    int npath;                    /* events of the critical path              */
+    struct dtensor_simulated_event *path; /* from start to end, for free()    */
+};
+
+/* Play the jobs together, until all ranks are done.  watch may be NULL.
  * Errors: EINVAL  a rank waits for ever, with rank, peer and step; a period
- *         that does not divide the ranks;  ENOMEM;  those of emit
+ *         that does not divide the ranks; too many steps; a topology or a
+ *         failed link that is not so, or cuts a host off; noise shorter than
+ *         the run;  ENOMEM;  those of emit
  */
 int dtn_play(const struct dtn_play_machine *machine,
              const struct dtn_play_job jobs[], int njobs,
+             const struct dtn_play_watch *watch,
              struct dtn_play_result *result, struct dtensor_error *err);
+
+/* After how many ranks the machine repeats; 0: it does not, or its ranks are
+ * not in the order of its hosts.   Errors: as dtn_play()
+ */
+int dtn_play_unit(const struct dtn_play_machine *machine, int *unit,
+                  struct dtensor_error *err);
 
 /* Do ranks p and p + period do the same, as far as samples tell?  Then *repeats
  * is true, and the period may be that of the job.   Errors: those of emit

@@ -31,7 +31,7 @@ double play_case(struct coll_case *c, size_t whole,
     struct dtensor_error err;
 
     dtn_play_machine_of(model, &machine);
-    if (dtn_play(&machine, &job, 1, &result, &err) == 0)
+    if (dtn_play(&machine, &job, 1, NULL, &result, &err) == 0)
         return result.ns;
     note("%s", err.text);
     return INFINITY;

@@ -163,7 +163,7 @@ refuses "no such option" --mesh 2 --nope
 refuses "do not go together" --mesh 2 --from R --to R --shape 4 --json --svg
 refuses "do not go together" --mesh 2 --draw --svg
 refuses "goes with a collective" --mesh 2 --draw --algorithm ring
-refuses "says what --draw and --svg show" allreduce --size 4 --mesh 2 --algorithm ring
+refuses "says what --draw, --svg and --simulate show" allreduce --size 4 --mesh 2 --algorithm ring
 refuses 'no algorithm "rign"' allreduce --size 4 --mesh 2 --algorithm rign --draw
 refuses "at most 64 are drawn" allreduce --size 4 --mesh 65 --draw
 run --help

@@ -55,7 +55,18 @@ static const struct plan_row plan_rows[] = {
       "a picture: mesh, tensor, redistribute, schedule" },
     { "svg", 'g', NULL, AT(svg), "the same as SVG" },
     { "algorithm", 'A', "NAME", AT(algorithm),
-      "of a collective: draw this one, not the one taken" },
+      "of a collective: this one, not the one taken" },
+    { "simulate", 'S', NULL, AT(simulate),
+      "of a collective: play its steps, on these links:" },
+    { "topology", 'T', "KIND:SIZES", AT(topology),
+      "links: flat, fat-tree:32/16x64, dragonfly:8x16x33" },
+    { "noise", 'N', "LENGTH/EVERY", AT(noise),
+      "interruptions of CPUs, means in ns; or file:PATH" },
+    { "slow", 'w', "RANK:FACTOR", AT(slow), "ranks whose CPUs take longer" },
+    { "failed", 'F', "KIND:NUMBER", AT(failed),
+      "links that are down, such as up1:3" },
+    { "trace", 'o', "FILE", AT(trace),
+      "events of the simulation, for Perfetto" },
     { "help", 'h', NULL, AT(help), "print this, and exit" },
     { "version", 'V', NULL, AT(version),
       "print version, build and licence, and exit" },
@@ -155,8 +166,9 @@ static int options_check_collective(const struct plan_options *opt)
         return plan_usage("--size is missing");
     if (opt->from || opt->to || opt->shape || opt->layout)
         return plan_usage("%s has no placements or shape", opt->collective);
-    if (opt->algorithm && !opt->draw && !opt->svg)
-        return plan_usage("--algorithm says what --draw and --svg show");
+    if (opt->algorithm && !opt->draw && !opt->svg && !opt->simulate)
+        return plan_usage("--algorithm says what --draw, --svg and --simulate "
+                          "show");
     if (opt->cluster && opt->per_host)
         return plan_usage("--per-host is what --cluster says");
     if (opt->json && !plan_has_json())
@@ -223,11 +235,34 @@ static int options_check_tensor(const struct plan_options *opt)
     return PLAN_GOOD;
 }
 
+/* Options of a simulation without one. */
+static int options_check_simulate(const struct plan_options *opt)
+{
+    if (opt->simulate && !opt->collective)
+        return plan_usage("--simulate goes with a collective, such as "
+                          "allreduce");
+    if (opt->simulate && (opt->draw || opt->svg))
+        return plan_usage("--simulate and --%s do not go together",
+                          opt->svg ? "svg" : "draw");
+    if (!opt->simulate && (opt->topology || opt->noise || opt->slow
+                           || opt->failed || opt->trace))
+        return plan_usage("--topology, --noise, --slow, --failed and --trace "
+                          "go with --simulate");
+    if (opt->simulate && opt->json)
+        return plan_usage("--simulate and --json do not go together; --trace "
+                          "writes JSON");
+    if (opt->trace && !opt->algorithm)
+        return plan_usage("--trace: of which --algorithm?");
+    return PLAN_GOOD;
+}
+
 /* What is missing or does not go together. */
 static int options_check(const struct plan_options *opt)
 {
     if (opt->help || opt->version)
         return PLAN_GOOD;
+    if (options_check_simulate(opt) != PLAN_GOOD)
+        return PLAN_BAD;
     if (opt->module)
         return options_check_module(opt);
     if (opt->constant)

@@ -9,6 +9,7 @@
  * op.c        which placements an operator takes
  * module.c    what each module of a plan moves; its parts are in model.h
  * ways.c      what a collective would cost, by every algorithm
+ * simulate.c  what it takes on a machine that is described, step by step
  * picture.c   as SVG or text: a mesh, a tensor, before and after, a schedule
  *
  * Only <dtensor.h>, ../draw, libc and (json.c) libjansson are used.
@@ -56,6 +57,12 @@ struct plan_options {
     bool constant;                /* the input of a model needs no gradient   */
     bool json;                    /* print JSON                               */
     const char *algorithm;        /* of a collective: the one to draw         */
+    bool simulate;                /* a collective, step by step               */
+    const char *topology;         /* links between hosts                      */
+    const char *noise;            /* interruptions of CPUs                    */
+    const char *slow;             /* ranks whose CPUs are slower              */
+    const char *failed;           /* links that are down                      */
+    const char *trace;            /* file for a trace of the simulation       */
     bool svg;                     /* draw SVG                                 */
     bool draw;                    /* draw text                                */
     bool matrix;                  /* bytes of every pair, of many ranks too   */
@@ -128,6 +135,15 @@ int plan_module(const struct plan_job *job, const struct plan_options *opt,
                 FILE *stream);
 void plan_ways_text(const struct plan_job *job, FILE *stream);
 int plan_ways_json(const struct plan_job *job, FILE *stream);
+int plan_simulate(const struct plan_job *job, const struct plan_options *opt,
+                  FILE *stream);
+
+/* simulate_trace.c: the visitor of dtensor_simulate() that writes Trace Event
+ * Format, which Perfetto reads, to a FILE; _begin() and _end() frame it.
+ */
+void plan_trace_begin(FILE *stream);
+dtensor_simulated_f plan_trace_event;
+void plan_trace_end(FILE *stream);
 
 /* Which collective has that name; -1: none. */
 int plan_collective(const char *name);

@@ -4,10 +4,7 @@
  * that has not been sent.  Inside a host its CPU moves the bytes.  Between
  * hosts it only posts: the message then takes the links of its route one after
  * another, each as soon as its head has come in and the link is free, while
- * the rest follows (cut-through).  Example: two messages of 1000 bytes from
- * hosts 0 and 1 to host 2 at 10 bytes per ns, 500 ns away: both leave at 0,
- * their heads are at the port of host 2 at 500, it takes the first from 500 to
- * 600 and the second from 600 to 700.
+ * the rest follows (messages.c).
  *
  * An event is a rank that goes on, or a message whose head comes to a link.  A
  * rank may be ahead of the events if no other rank uses its port; else it stops
@@ -16,9 +13,7 @@
 #include "sched/play.h"
 #include "base/array.h"
 #include "base/error.h"
-#include "sched/play/events.h"
-#include "sched/play/program.h"
-#include "sched/play/topology.h"
+#include "sched/play/player.h"
 #include "dtensor.h"
 
 #include <math.h>
@@ -26,196 +21,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* A put or signal that is on its way. */
-struct message {
-    uint32_t channel;             /* its way; free: the next free message     */
-    uint8_t links, at;            /* of the path, and the next one            */
-    bool is_signal;               /* or a put                                 */
-    double bytes;                 /* of data, stretched                       */
-    double tail_ns;               /* when its last byte comes to the next     */
-    uint32_t path[DTN_ROUTE_MAX]; /* links                                    */
-};
+/* --------------------------------------------------------------- lines --- */
 
-/* A signal that has not been taken: when it is seen. */
-struct notice {
-    double seen_ns;
-    uint32_t next;                /* of its channel, or of the free ones      */
-};
-
-struct player {
-    const struct dtn_play_machine *machine;
-    const struct dtn_play_job *jobs;
-    struct dtn_topology topology;
-    struct dtn_program program;
-    struct dtn_events events;
-    double *free_ns;              /* [links] when the link is free            */
-    int *port;                    /* [ranks of the world]                     */
-    bool shared;                  /* some port has several parts              */
-    struct message *message;      /* pool                                     */
-    int nmessages, messages_capacity;
-    uint32_t free_message;        /* first free one, or NONE                  */
-    struct notice *notice;        /* pool                                     */
-    int nnotices, notices_capacity;
-    uint32_t free_notice;         /* first free one, or NONE                  */
-    bool failed;                  /* out of memory                            */
-    uint64_t messages;            /* so far                                   */
-};
-
-#define MESSAGE_EVENT 0x80000000u /* events of messages have this bit         */
-
-static int host_of(const struct dtn_play_machine *machine, int rank)
-{
-    return machine->host ? machine->host[rank] : rank / machine->per_host;
-}
-
-/* -------------------------------------------------------------- notices --- */
-
-/* A signal is there, or will be at seen_ns. */
-static void notice_add(struct player *p, struct dtn_channel *channel,
-                       double seen_ns)
-{
-    struct dtn_play_part *to = &p->program.part[channel->to];
-    uint32_t number = p->free_notice;
-
-    if (number != DTN_NOTICE_NONE) {
-        p->free_notice = p->notice[number].next;
-    } else if (dtn_array_reserve(&p->notice, &p->notices_capacity,
-                                 p->nnotices + 1, sizeof p->notice[0])) {
-        number = (uint32_t)p->nnotices++;
-    } else {
-        p->failed = true;
-        return;
-    }
-    p->notice[number] = (struct notice){ seen_ns, DTN_NOTICE_NONE };
-    if (channel->first == DTN_NOTICE_NONE)
-        channel->first = number;
-    else
-        p->notice[channel->last].next = number;
-    channel->last = number;
-    if (to->waits == (uint32_t)(channel - p->program.channel)) {
-        to->waits = DTN_NOTICE_NONE;
-        dtn_events_push(&p->events, fmax(seen_ns, to->clock_ns),
-                        (uint32_t)channel->to);
-    }
-}
-
-/* Take the next signal; false: there is none. */
-static bool notice_take(struct player *p, struct dtn_channel *channel,
-                        double *seen_ns)
-{
-    const uint32_t number = channel->first;
-
-    if (number == DTN_NOTICE_NONE)
-        return false;
-    *seen_ns = p->notice[number].seen_ns;
-    channel->first = p->notice[number].next;
-    p->notice[number].next = p->free_notice;
-    p->free_notice = number;
-    return true;
-}
-
-/* ------------------------------------------------------------- messages --- */
-
-/* The link takes a message whose head comes at head_ns: when it starts.  A
- * signal in a host is a line of its own, and waits for no other rank's bytes.
- */
-static double link_take(struct player *p, const struct message *m,
-                        double head_ns)
-{
-    const struct dtn_level *level = dtn_link_level(&p->topology,
-                                                   m->path[m->at]);
-    double *free_ns = &p->free_ns[m->path[m->at]];
-    const double start = m->links == 1 && m->bytes == 0
-                       ? head_ns : fmax(head_ns, *free_ns);
-
-    *free_ns = fmax(*free_ns, start + fmax(level->gap_ns,
-                                           m->bytes * level->byte_ns));
-    return start;
-}
-
-static void message_land(struct player *p, struct dtn_channel *channel,
-                         bool is_signal, double ns)
-{
-    channel->landed_ns = fmax(channel->landed_ns, ns);
-    if (is_signal)
-        notice_add(p, channel, channel->landed_ns);
-}
-
-/* Its head is at the next link of its path. */
-static void message_go(struct player *p, uint32_t number, double head_ns)
-{
-    struct message *m = &p->message[number];
-    const struct dtn_level *level = dtn_link_level(&p->topology,
-                                                   m->path[m->at]);
-    const double start = link_take(p, m, head_ns);
-    const double last = start + m->bytes * level->byte_ns;
-    struct dtn_channel *channel = &p->program.channel[m->channel];
-
-    if (m->at == 0)
-        channel->left_ns = last;
-    m->tail_ns = fmax(m->tail_ns, last) + level->latency_ns;
-    if (++m->at < m->links) {
-        dtn_events_push(&p->events, start + level->latency_ns,
-                        number | MESSAGE_EVENT);
-        return;
-    }
-    channel->flying--;
-    message_land(p, channel, m->is_signal, m->tail_ns);
-    m->channel = p->free_message;
-    p->free_message = number;
-}
-
-static uint32_t message_new(struct player *p)
-{
-    uint32_t number = p->free_message;
-
-    if (number != DTN_NOTICE_NONE) {
-        p->free_message = p->message[number].channel;
-        return number;
-    }
-    if (!dtn_array_reserve(&p->message, &p->messages_capacity,
-                           p->nmessages + 1, sizeof p->message[0])) {
-        p->failed = true;
-        return DTN_NOTICE_NONE;
-    }
-    return (uint32_t)p->nmessages++;
-}
-
-/* A message of a line; its path is not set.  NULL: out of memory. */
-static struct message *message_of(struct player *p,
-                                  const struct dtn_play_line *line,
-                                  double stretch, uint32_t *numberp)
-{
-    const uint32_t number = message_new(p);
-
-    if (number == DTN_NOTICE_NONE)
-        return NULL;
-    p->message[number] = (struct message){
-        .channel = line->channel, .is_signal = line->op == DTN_LINE_SIGNAL,
-        .bytes = (double)line->bytes * stretch };
-    p->program.channel[line->channel].flying++;
-    *numberp = number;
-    return &p->message[number];
-}
-
-/* Between hosts: the port does it. */
-static void post_far(struct player *p, struct dtn_play_part *part,
-                     const struct dtn_play_line *line)
-{
-    struct dtn_channel *channel = &p->program.channel[line->channel];
-    uint32_t number;
-    struct message *m = message_of(p, line, 1, &number);
-
-    part->clock_ns += p->machine->far.post_ns;
-    if (!m)
-        return;
-    m->links = (uint8_t)dtn_topology_route(
-        &p->topology, p->port[channel->from_rank], p->port[channel->to_rank],
-        m->path);
-    message_go(p, number, part->clock_ns);
-}
-
-static double stretch_of(const struct player *p,
+static double stretch_of(const struct dtn_player *p,
                          const struct dtn_play_part *part)
 {
     const double stretch = p->jobs[part->job].stretch;
@@ -223,83 +31,114 @@ static double stretch_of(const struct player *p,
     return stretch > 0 ? stretch : 1;
 }
 
-/* Inside a host: the CPU does it. */
-static void post_near(struct player *p, struct dtn_play_part *part,
-                      const struct dtn_play_line *line)
+/* The CPU of a part is busy. */
+static void part_busy(struct dtn_player *p, struct dtn_play_part *part,
+                      double ns)
 {
-    struct dtn_channel *channel = &p->program.channel[line->channel];
-    const struct dtn_play_wire *near = &p->machine->near;
-    const double stretch = stretch_of(p, part);
-    const double start = part->clock_ns + near->post_ns;
-    uint32_t number;
-    struct message *m;
+    const int number = (int)(part - p->program.part);
 
-    part->clock_ns = start + near->byte_ns * stretch * (double)line->bytes;
-    if (line->bytes == 0 && channel->flying == 0) {
-        message_land(p, channel, line->op == DTN_LINE_SIGNAL,
-                     part->clock_ns + near->latency_ns);
-        return;
-    }
-    m = message_of(p, line, stretch, &number);
-    if (!m)
-        return;
-    m->links = 1;
-    m->path[0] = dtn_topology_memory(&p->topology, channel->to_rank);
-    dtn_events_push(&p->events, start, number | MESSAGE_EVENT);
+    if (p->noise)
+        part->clock_ns = dtn_noise_after(p->machine->noise, &p->noise[number],
+                                         part->clock_ns, ns * part->slow);
+    else
+        part->clock_ns += ns * part->slow;
 }
 
-/* ---------------------------------------------------------------- lines --- */
-
-static bool is_near(const struct player *p, const struct dtn_channel *channel)
+/* It passes over the bytes of a line. */
+static void part_work(struct dtn_player *p, struct dtn_play_part *part,
+                      const struct dtn_play_line *line, double byte_ns)
 {
-    return host_of(p->machine, channel->from_rank)
-        == host_of(p->machine, channel->to_rank);
+    const double start = part->clock_ns;
+
+    part_busy(p, part, byte_ns * stretch_of(p, part) * (double)line->bytes);
+    dtn_play_tell(p, &(struct dtensor_simulated_event){
+        .kind = line->op == DTN_LINE_LOAD ? DTENSOR_STEP_LOAD
+                                          : DTENSOR_STEP_LOCAL,
+        .rank = part->rank, .peer = part->rank, .step = (int)line->step,
+        .reduces = line->op == DTN_LINE_FOLD, .start_ns = start,
+        .end_ns = part->clock_ns, .bytes = line->bytes });
+}
+
+static bool is_near(const struct dtn_player *p,
+                    const struct dtn_channel *channel)
+{
+    return dtn_play_host(p->machine, channel->from_rank)
+        == dtn_play_host(p->machine, channel->to_rank);
+}
+
+static void post_near(struct dtn_player *p, struct dtn_play_part *part,
+                      const struct dtn_play_line *line)
+{
+    const struct dtn_play_wire *near = &p->machine->near;
+    const double stretch = stretch_of(p, part);
+    double start;
+
+    part_busy(p, part, near->post_ns);
+    start = part->clock_ns;
+    part_busy(p, part, near->byte_ns * stretch * (double)line->bytes);
+    dtn_message_near(p, line, stretch, start, part->clock_ns);
 }
 
 /* A put or a signal; false: not before the events are as far. */
-static bool line_post(struct player *p, struct dtn_play_part *part,
+static bool line_post(struct dtn_player *p, struct dtn_play_part *part,
                       const struct dtn_play_line *line, double now_ns)
 {
     if (is_near(p, &p->program.channel[line->channel])) {
         post_near(p, part, line);
     } else if (p->shared && part->clock_ns > now_ns) {
-        dtn_events_push(&p->events, part->clock_ns, (uint32_t)
-                        (part - p->program.part));
+        dtn_events_push(&p->events, part->clock_ns,
+                        (uint32_t)(part - p->program.part));
         return false;
     } else {
-        post_far(p, part, line);
+        part_busy(p, part, p->machine->far.post_ns);
+        dtn_message_far(p, line, part->clock_ns);
     }
     p->messages++;
     return true;
 }
 
-/* The CPU passes over the bytes of a line. */
-static void part_work(const struct player *p, struct dtn_play_part *part,
-                      const struct dtn_play_line *line, double byte_ns)
+/* Remember a wait that took time, for the critical path. */
+static void wait_note(struct dtn_player *p, struct dtn_play_part *part,
+                      const struct dtn_play_line *line,
+                      const struct dtn_play_notice *notice)
 {
-    part->clock_ns += byte_ns * stretch_of(p, part) * (double)line->bytes;
+    if (!dtn_array_reserve(&p->waited, &p->waited_capacity, p->nwaited + 1,
+                           sizeof p->waited[0])) {
+        p->failed = true;
+        return;
+    }
+    p->waited[p->nwaited] = (struct dtn_play_waited){
+        part->waited, (uint32_t)(line - p->program.line), notice->line,
+        notice->sent_ns, notice->seen_ns };
+    part->waited = p->nwaited++;
 }
 
 /* false: the signal has not been sent. */
-static bool line_wait(struct player *p, struct dtn_play_part *part,
+static bool line_wait(struct dtn_player *p, struct dtn_play_part *part,
                       const struct dtn_play_line *line)
 {
     struct dtn_channel *channel = &p->program.channel[line->channel];
     const struct dtn_play_wire *wire = is_near(p, channel) ? &p->machine->near
                                                            : &p->machine->far;
-    double seen_ns;
+    struct dtn_play_notice notice;
 
-    if (!notice_take(p, channel, &seen_ns)) {
+    if (!dtn_notice_take(p, channel, &notice)) {
         part->waits = line->channel;
         return false;
     }
-    part->clock_ns = fmax(part->clock_ns, seen_ns) + wire->notice_ns;
-    part_work(p, part, line, p->machine->copied_ns);
+    if (notice.seen_ns > part->clock_ns) {
+        if (p->watch && p->watch->path)
+            wait_note(p, part, line, &notice);
+        part->clock_ns = notice.seen_ns;
+    }
+    part_busy(p, part, wire->notice_ns);
+    if (line->bytes > 0)
+        part_work(p, part, line, p->machine->copied_ns);
     return true;
 }
 
 /* false: the part goes on later, with the same line. */
-static bool line_run(struct player *p, struct dtn_play_part *part,
+static bool line_run(struct dtn_player *p, struct dtn_play_part *part,
                      const struct dtn_play_line *line, double now_ns)
 {
     const struct dtn_play_machine *machine = p->machine;
@@ -325,57 +164,114 @@ static bool line_run(struct player *p, struct dtn_play_part *part,
     return true;
 }
 
-static void part_run(struct player *p, struct dtn_play_part *part,
+static void part_run(struct dtn_player *p, struct dtn_play_part *part,
                      double now_ns)
 {
-    while (part->at < part->end
+    while (part->at < part->end && !p->cut
            && line_run(p, part, &p->program.line[part->at], now_ns))
         part->at++;
 }
 
-/* ---------------------------------------------------------------- whole --- */
+/* ---------------------------------------------------------- the machine --- */
+
+static int hosts_of(const struct dtn_play_machine *machine)
+{
+    int hosts = 0;
+
+    for (int r = 0; r < machine->ranks; r++)
+        if (dtn_play_host(machine, r) >= hosts)
+            hosts = dtn_play_host(machine, r) + 1;
+    return hosts;
+}
 
 /* Give each rank a port: of its host, in turn. */
-static int ports_make(struct player *p, int rails, struct dtensor_error *err)
+static int ports_make(struct dtn_player *p, struct dtensor_error *err)
 {
     const struct dtn_play_machine *machine = p->machine;
-    const size_t n = (size_t)machine->ranks;
-    int *seen, hosts = 0;
+    const int rails = machine->rails, hosts = hosts_of(machine);
+    int *seen = calloc((size_t)hosts + 1, sizeof *seen);
 
-    p->port = calloc(n, sizeof *p->port);
-    for (int r = 0; r < machine->ranks; r++)
-        if (host_of(machine, r) >= hosts)
-            hosts = host_of(machine, r) + 1;
-    seen = calloc((size_t)hosts, sizeof *seen);
+    p->port = calloc((size_t)machine->ranks + 1, sizeof *p->port);
     if (!p->port || !seen) {
         free(seen);
-        return dtn_fail_nomem(err, "play", n * sizeof *p->port);
+        return dtn_fail_nomem(err, "play", (size_t)machine->ranks
+                                           * sizeof *p->port);
     }
     for (int r = 0; r < machine->ranks; r++) {
-        const int host = host_of(machine, r);
+        const int host = dtn_play_host(machine, r);
 
         p->port[r] = host * rails + seen[host]++ % rails;
         p->shared = p->shared || seen[host] > rails;
     }
     free(seen);
-    if (!machine->topology)
-        dtn_topology_flat(&p->topology, hosts, rails, machine);
-    return 0;
+    return dtn_topology_read(machine->topology, hosts, machine, &p->topology,
+                             err);
 }
 
-/* One job alone repeats in the machine as its ranks do. */
-static void player_fold(struct player *p, int njobs)
+int dtn_play_unit(const struct dtn_play_machine *machine, int *unit,
+                  struct dtensor_error *err)
+{
+    const int hosts = hosts_of(machine);
+    const int per_host = hosts > 0 ? machine->ranks / hosts : 0;
+    struct dtn_topology topology;
+    int rc = dtn_topology_read(machine->topology, hosts, machine, &topology,
+                               err);
+    bool regular = !machine->noise && !machine->slow && !machine->failed;
+
+    for (int r = 0; regular && r < machine->ranks; r++)
+        regular = dtn_play_host(machine, r) == r / per_host;
+    if (rc == 0)
+        *unit = regular && topology.hosts == hosts ? per_host * topology.unit
+                                                   : 0;
+    return rc;
+}
+
+/* One job that repeats does so in the machine, too. */
+static int player_make(struct dtn_player *p, int njobs,
+                       struct dtensor_error *err)
 {
     const int period = p->jobs[0].period;
+    size_t links, parts = (size_t)p->program.nparts + 1;
 
     if (njobs == 1 && period > 0)
-        dtn_topology_fold(&p->topology,
-                          period / p->machine->per_host > 0
-                          ? period / p->machine->per_host : 1);
-    p->shared = p->shared || p->program.nparts > p->machine->ranks;
+        dtn_topology_fold(&p->topology, (int)((int64_t)p->topology.hosts
+                                              * period / p->machine->ranks));
+    else
+        p->shared = p->shared || p->program.nparts > p->machine->ranks;
+    links = (size_t)p->topology.nlinks + 1;
+    p->free_ns = calloc(links, sizeof *p->free_ns);
+    p->busy_ns = calloc(links, sizeof *p->busy_ns);
+    if (p->machine->noise)
+        p->noise = calloc(parts, sizeof *p->noise);
+    if (!p->free_ns || !p->busy_ns || (p->machine->noise && !p->noise))
+        return dtn_fail_nomem(err, "play", 2 * links * sizeof *p->free_ns);
+    for (int i = 0; i < p->program.nparts; i++) {
+        struct dtn_play_part *part = &p->program.part[i];
+
+        if (p->noise)
+            dtn_noise_begin(p->machine->noise, part->rank, &p->noise[i]);
+        if (p->machine->slow)
+            part->slow = p->machine->slow[part->rank];
+    }
+    return dtn_topology_fail(p->machine->failed, &p->topology, err);
 }
 
-static int player_stuck(const struct player *p,
+/* --------------------------------------------------------------- whole --- */
+
+static void player_run(struct dtn_player *p)
+{
+    struct dtn_play_event event;
+
+    for (int i = 0; i < p->program.nparts; i++)
+        dtn_events_push(&p->events, p->program.part[i].clock_ns, (uint32_t)i);
+    while (!p->failed && !p->cut && dtn_events_pop(&p->events, &event))
+        if (event.what & DTN_MESSAGE_EVENT)
+            dtn_message_go(p, event.what & ~DTN_MESSAGE_EVENT, event.ns);
+        else
+            part_run(p, &p->program.part[event.what], event.ns);
+}
+
+static int player_stuck(const struct dtn_player *p,
                         const struct dtn_play_part *part,
                         struct dtensor_error *err)
 {
@@ -388,66 +284,78 @@ static int player_stuck(const struct player *p,
                          (unsigned)line->step);
 }
 
-static int player_result(const struct player *p, struct dtn_play_result *result,
-                         struct dtensor_error *err)
+static int player_ended(const struct dtn_player *p, double *nsp,
+                        struct dtensor_error *err)
 {
     double ns = 0;
 
     if (p->failed || p->events.failed)
         return dtn_fail_nomem(err, "play", (size_t)p->nmessages
-                                           * sizeof(struct message));
+                                           * sizeof p->message[0]);
+    if (p->cut)
+        return dtn_fail_rank(err, DTENSOR_EINVAL, p->cut->from_rank, "play: no "
+                             "way from rank %d to rank %d: links are down",
+                             p->cut->from_rank, p->cut->to_rank);
     for (int i = 0; i < p->program.nparts; i++) {
-        const struct dtn_play_part *part = &p->program.part[i];
-
-        if (part->at < part->end)
-            return player_stuck(p, part, err);
-        ns = fmax(ns, part->clock_ns);
+        if (p->program.part[i].at < p->program.part[i].end)
+            return player_stuck(p, &p->program.part[i], err);
+        ns = fmax(ns, p->program.part[i].clock_ns);
     }
-    *result = (struct dtn_play_result){ .ns = ns,
-        .steps = (uint64_t)p->program.nlines, .messages = p->messages };
-    return 0;
+    *nsp = ns;
+    return p->machine->noise ? dtn_noise_covers(p->machine->noise, ns, err) : 0;
 }
 
-static void player_run(struct player *p)
+static int player_result(const struct dtn_player *p,
+                         struct dtn_play_result *result,
+                         struct dtensor_error *err)
 {
-    struct dtn_play_event event;
+    struct dtn_play_result made = { .ranks = p->program.nparts,
+                                    .steps = (uint64_t)p->program.nlines,
+                                    .messages = p->messages };
+    int rc = player_ended(p, &made.ns, err);
 
-    for (int i = 0; i < p->program.nparts; i++)
-        dtn_events_push(&p->events, p->program.part[i].clock_ns, (uint32_t)i);
-    while (!p->failed && dtn_events_pop(&p->events, &event))
-        if (event.what & MESSAGE_EVENT)
-            message_go(p, event.what & ~MESSAGE_EVENT, event.ns);
-        else
-            part_run(p, &p->program.part[event.what], event.ns);
+    if (rc == 0 && p->watch && p->watch->path)
+        rc = dtn_play_path(p, &made, err);
+    if (rc == 0) {
+        dtn_play_links(p, &made);
+        *result = made;
+    } else {
+        free(made.path);
+    }
+    return rc;
+}
+
+static void player_fini(struct dtn_player *p)
+{
+    dtn_program_fini(&p->program);
+    dtn_events_fini(&p->events);
+    free(p->noise);
+    free(p->free_ns);
+    free(p->busy_ns);
+    free(p->port);
+    free(p->message);
+    free(p->notice);
+    free(p->waited);
 }
 
 int dtn_play(const struct dtn_play_machine *machine,
              const struct dtn_play_job jobs[], int njobs,
+             const struct dtn_play_watch *watch,
              struct dtn_play_result *result, struct dtensor_error *err)
 {
-    struct player p = { .machine = machine, .jobs = jobs,
-                        .free_message = DTN_NOTICE_NONE,
-                        .free_notice = DTN_NOTICE_NONE };
-    int rc = ports_make(&p, machine->rails, err);
+    struct dtn_player p = { .machine = machine, .jobs = jobs, .watch = watch,
+                            .free_message = DTN_NOTICE_NONE,
+                            .free_notice = DTN_NOTICE_NONE };
+    int rc = ports_make(&p, err);
 
     if (rc == 0)
         rc = dtn_program_make(&p.program, jobs, njobs, err);
-    if (rc == 0) {
-        player_fold(&p, njobs);
-        p.free_ns = calloc((size_t)p.topology.nlinks, sizeof *p.free_ns);
-        if (!p.free_ns)
-            rc = dtn_fail_nomem(err, "play", (size_t)p.topology.nlinks
-                                             * sizeof *p.free_ns);
-    }
+    if (rc == 0)
+        rc = player_make(&p, njobs, err);
     if (rc == 0) {
         player_run(&p);
         rc = player_result(&p, result, err);
     }
-    dtn_program_fini(&p.program);
-    dtn_events_fini(&p.events);
-    free(p.free_ns);
-    free(p.port);
-    free(p.message);
-    free(p.notice);
+    player_fini(&p);
     return rc;
 }

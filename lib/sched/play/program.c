@@ -31,6 +31,7 @@ struct maker {
     int period;                   /* ranks of the job that are kept           */
     int first;                    /* part of its position 0                   */
     bool failed;                  /* out of memory                            */
+    bool full;                    /* more lines than DTN_LINES_MAX            */
 };
 
 static int job_rank(const struct dtn_play_job *job, int position)
@@ -79,6 +80,9 @@ static void line_add(struct maker *maker, enum dtn_line_op op, int step,
 {
     struct dtn_program *program = maker->program;
 
+    maker->full = maker->full || program->nlines == DTN_LINES_MAX;
+    if (maker->full)
+        return;
     if (!dtn_array_reserve(&program->line, &program->lines_capacity,
                            program->nlines + 1, sizeof program->line[0])) {
         maker->failed = true;
@@ -192,11 +196,16 @@ static int part_make(struct maker *maker, int number, int position,
     program->part[program->nparts++] = (struct dtn_play_part){
         .job = number, .position = position,
         .rank = job_rank(maker->job, position), .at = program->nlines,
-        .waits = DTN_NOTICE_NONE, .clock_ns = maker->job->start_ns };
-    for (int s = 0; s < sched.nsteps && !maker->failed; s++)
+        .waits = DTN_NOTICE_NONE, .waited = -1, .slow = 1,
+        .clock_ns = maker->job->start_ns };
+    for (int s = 0; s < sched.nsteps && !maker->failed && !maker->full; s++)
         lines_of_step(maker, &sched, s);
     program->part[program->nparts - 1].end = program->nlines;
     dtn_sched_fini(&sched);
+    if (maker->full)
+        return dtn_fail(err, DTENSOR_EINVAL, "play: more than %d steps (fewer "
+                        "ranks, or an algorithm with fewer messages)",
+                        DTN_LINES_MAX);
     return maker->failed ? maker_nomem(err, maker) : 0;
 }
 

@@ -48,8 +48,13 @@ struct dtn_play_part {
     int at, end;                  /* its next line, and the last one + 1      */
     uint32_t waits;               /* channel on which it waits, or NONE       */
     double clock_ns;              /* when its last line was done              */
+    double slow;                  /* how much longer its CPU takes            */
+    int waited;                   /* its last wait that took time, or -1      */
 };
 #define DTN_NOTICE_NONE UINT32_MAX
+
+/* The most lines, 4 GiB of them. */
+#define DTN_LINES_MAX (1 << 28)
 
 struct dtn_program {
     struct dtn_play_part *part;   /* [nparts]                                 */
@@ -62,7 +67,8 @@ struct dtn_program {
 
 /* Make the schedules of all jobs, one rank at a time, and keep their lines.
  * _fini() in any case.
- * Errors: EINVAL  a period that does not divide the ranks;  ENOMEM;  of emit
+ * Errors: EINVAL  a period that does not divide the ranks; more than
+ *         DTN_LINES_MAX steps;  ENOMEM;  those of emit
  */
 int dtn_program_make(struct dtn_program *program,
                      const struct dtn_play_job jobs[], int njobs,

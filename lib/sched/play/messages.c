@@ -1,0 +1,199 @@
+/* messages.c - puts and signals on their way, link by link
+ *
+ * Example: two messages of 1000 bytes from hosts 0 and 1 to host 2 at 10 bytes
+ * per ns, 500 ns away: both leave at 0, their heads are at the port of host 2
+ * at 500, it takes the first from 500 to 600 and the second from 600 to 700.
+ */
+#include "base/array.h"
+#include "sched/play/player.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* -------------------------------------------------------------- notices --- */
+
+/* A place for a notice; DTN_NOTICE_NONE: out of memory. */
+static uint32_t notice_new(struct dtn_player *p)
+{
+    const uint32_t number = p->free_notice;
+
+    if (number != DTN_NOTICE_NONE) {
+        p->free_notice = p->notice[number].next;
+        return number;
+    }
+    if (dtn_array_reserve(&p->notice, &p->notices_capacity, p->nnotices + 1,
+                          sizeof p->notice[0]))
+        return (uint32_t)p->nnotices++;
+    p->failed = true;
+    return DTN_NOTICE_NONE;
+}
+
+/* A signal is there, or will be when it is seen. */
+static void notice_add(struct dtn_player *p, struct dtn_channel *channel,
+                       uint32_t line, double sent_ns, double seen_ns)
+{
+    struct dtn_play_part *to = &p->program.part[channel->to];
+    const uint32_t number = notice_new(p);
+
+    if (number == DTN_NOTICE_NONE)
+        return;
+    p->notice[number] = (struct dtn_play_notice){ sent_ns, seen_ns, line,
+                                                  DTN_NOTICE_NONE };
+    if (channel->first == DTN_NOTICE_NONE)
+        channel->first = number;
+    else
+        p->notice[channel->last].next = number;
+    channel->last = number;
+    if (to->waits == (uint32_t)(channel - p->program.channel)) {
+        to->waits = DTN_NOTICE_NONE;
+        dtn_events_push(&p->events, fmax(seen_ns, to->clock_ns),
+                        (uint32_t)channel->to);
+    }
+}
+
+bool dtn_notice_take(struct dtn_player *p, struct dtn_channel *channel,
+                     struct dtn_play_notice *notice)
+{
+    const uint32_t number = channel->first;
+
+    if (number == DTN_NOTICE_NONE)
+        return false;
+    *notice = p->notice[number];
+    channel->first = notice->next;
+    p->notice[number].next = p->free_notice;
+    p->free_notice = number;
+    return true;
+}
+
+/* ---------------------------------------------------------------- links --- */
+
+/* The link takes a message whose head comes at head_ns: when it starts.  A
+ * signal in a host is a line of its own, and waits for no other rank's bytes.
+ */
+static double link_take(struct dtn_player *p, const struct dtn_play_message *m,
+                        double head_ns)
+{
+    const uint32_t link = m->path[m->at];
+    const struct dtn_level *level = dtn_link_level(&p->topology, link);
+    const double bytes_ns = m->bytes * level->byte_ns;
+    const double start = m->links == 1 && m->bytes == 0
+                       ? head_ns : fmax(head_ns, p->free_ns[link]);
+
+    p->free_ns[link] = fmax(p->free_ns[link],
+                            start + fmax(level->gap_ns, bytes_ns));
+    p->busy_ns[link] += bytes_ns;
+    return start;
+}
+
+static void message_land(struct dtn_player *p, uint32_t line, double sent_ns,
+                         double ns)
+{
+    const struct dtn_play_line *what = &p->program.line[line];
+    struct dtn_channel *channel = &p->program.channel[what->channel];
+    const bool is_signal = what->op == DTN_LINE_SIGNAL;
+
+    channel->landed_ns = fmax(channel->landed_ns, ns);
+    if (is_signal)
+        notice_add(p, channel, line, sent_ns, channel->landed_ns);
+    dtn_play_tell(p, &(struct dtensor_simulated_event){
+        .kind = is_signal ? DTENSOR_STEP_SIGNAL : DTENSOR_STEP_PUT,
+        .rank = channel->from_rank, .peer = channel->to_rank,
+        .step = (int)what->step, .start_ns = sent_ns, .end_ns = ns,
+        .bytes = what->bytes });
+}
+
+void dtn_message_go(struct dtn_player *p, uint32_t number, double head_ns)
+{
+    struct dtn_play_message *m = &p->message[number];
+    const struct dtn_level *level = dtn_link_level(&p->topology,
+                                                   m->path[m->at]);
+    const double start = link_take(p, m, head_ns);
+    const double last = start + m->bytes * level->byte_ns;
+    struct dtn_channel *channel =
+        &p->program.channel[p->program.line[m->line].channel];
+    const uint32_t line = m->line;
+
+    if (m->at == 0)
+        channel->left_ns = last;
+    m->tail_ns = fmax(m->tail_ns, last) + level->latency_ns;
+    if (++m->at < m->links) {
+        dtn_events_push(&p->events, start + level->latency_ns,
+                        number | DTN_MESSAGE_EVENT);
+        return;
+    }
+    channel->flying--;
+    m->line = p->free_message;
+    p->free_message = number;
+    message_land(p, line, m->sent_ns, m->tail_ns);
+}
+
+/* ------------------------------------------------------------- messages --- */
+
+/* A message of a line; its path is not set.  NULL: out of memory. */
+static struct dtn_play_message *message_new(struct dtn_player *p,
+                                            const struct dtn_play_line *line,
+                                            uint32_t *numberp)
+{
+    uint32_t number = p->free_message;
+
+    if (number != DTN_NOTICE_NONE) {
+        p->free_message = p->message[number].line;
+    } else if (dtn_array_reserve(&p->message, &p->messages_capacity,
+                                 p->nmessages + 1, sizeof p->message[0])) {
+        number = (uint32_t)p->nmessages++;
+    } else {
+        p->failed = true;
+        return NULL;
+    }
+    p->message[number] = (struct dtn_play_message){
+        .line = (uint32_t)(line - p->program.line),
+        .bytes = (double)line->bytes };
+    p->program.channel[line->channel].flying++;
+    *numberp = number;
+    return &p->message[number];
+}
+
+void dtn_message_far(struct dtn_player *p, const struct dtn_play_line *line,
+                     double now_ns)
+{
+    const struct dtn_channel *channel = &p->program.channel[line->channel];
+    uint32_t number;
+    struct dtn_play_message *m = message_new(p, line, &number);
+    int links;
+
+    if (!m)
+        return;
+    links = dtn_topology_route(&p->topology, p->port[channel->from_rank],
+                               p->port[channel->to_rank], m->path);
+    if (links < 0) {
+        p->cut = channel;
+        return;
+    }
+    m->links = (uint8_t)links;
+    m->sent_ns = now_ns;
+    dtn_message_go(p, number, now_ns);
+}
+
+void dtn_message_near(struct dtn_player *p, const struct dtn_play_line *line,
+                      double stretch, double start_ns, double end_ns)
+{
+    const struct dtn_channel *channel = &p->program.channel[line->channel];
+    uint32_t number;
+    struct dtn_play_message *m;
+
+    if (line->bytes == 0 && channel->flying == 0) {
+        message_land(p, (uint32_t)(line - p->program.line), end_ns,
+                     end_ns + p->machine->near.latency_ns);
+        return;
+    }
+    m = message_new(p, line, &number);
+    if (!m)
+        return;
+    m->links = 1;
+    m->path[0] = dtn_topology_link(&p->topology, DTN_LEVEL_MEMORY,
+                                   channel->to_rank);
+    m->bytes *= stretch;
+    m->sent_ns = end_ns;
+    dtn_events_push(&p->events, start_ns, number | DTN_MESSAGE_EVENT);
+}

@@ -1,0 +1,196 @@
+/* test_model_scale.c - the cost rules hold for as many ranks as there may be
+ *
+ * For every power of two of ranks, hosts of one rank and of eight, the schedule
+ * of each algorithm is simulated (sched/play.h) and compared with its rule in
+ * emitters.c.  `make check` goes to 64 ranks; with DTN_SCALE_RANKS=131072 it
+ * goes on, and prints every call that is off by more than 1.3.
+ *
+ * Without this test, a rule that fits 16 ranks could be wrong at 100,000 and
+ * choose an algorithm that is many times slower.
+ */
+#include "base/compiler.h"
+#include "cluster/cluster.h"
+#include "coll/choose.h"
+#include "sched/call.h"
+#include "sched/emitters.h"
+#include "sched/model.h"
+#include "sched/play.h"
+#include "sched/sched.h"
+#include "dtensor.h"
+#include "tests/support/tap.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What is simulated, and how far the rules are off. */
+struct scale {
+    int ranks_max, n, capacity, calls, regrets;
+    double *off;                  /* [n] |log| of predicted against simulated */
+    int beyond;                   /* off by more than 1.3                     */
+    double worst, regret, worst_regret;
+    bool prints;
+};
+
+struct asked {
+    struct dtn_call call;
+    const struct dtn_emitter *emitter;
+};
+
+static int asked_emit(void *arg, int position, struct dtn_sched *sched,
+                      struct dtensor_error *err)
+{
+    const struct asked *asked = arg;
+    struct dtn_call call = asked->call;
+
+    call.me = position;
+    return asked->emitter->emit(&call, sched, err);
+}
+
+/* The time in ns, by one host if all do the same; -1: too many steps. */
+static double simulated(struct asked *asked, const struct dtn_model *model)
+{
+    struct dtn_play_job job = { .n = asked->call.n, .emit = asked_emit,
+        .arg = asked, .stretch = dtn_model_cache_miss_factor(
+            model, (double)dtn_call_bytes(&asked->call)) };
+    struct dtn_play_result result = { .ns = -1 };
+    struct dtn_play_machine machine;
+    struct dtensor_error err;
+    bool repeats = false;
+
+    dtn_play_machine_of(model, &machine);
+    if (dtn_play_repeats(&job, model->locals, &repeats, &err) == 0 && repeats)
+        job.period = model->locals;
+    if (dtn_play(&machine, &job, 1, NULL, &result, &err) != 0)
+        note("%s %s, n %d: %s", dtn_coll_name(asked->call.coll),
+             asked->emitter->name, asked->call.n, err.text);
+    return result.ns;
+}
+
+static void scale_note(struct scale *scale, const struct asked *asked,
+                       const struct dtn_model *model, double told, double ns)
+{
+    const double off = fabs(log(told / ns));
+
+    if (scale->n < scale->capacity)
+        scale->off[scale->n++] = off;
+    scale->beyond += off > log(1.3);
+    if ((scale->prints && off > log(1.3)) || off > fmax(scale->worst, log(2)))
+        note("%s %s, n %d on %d hosts, %zu bytes: predicted %.2f us, simulated "
+             "%.2f, %.2f", dtn_coll_name(asked->call.coll),
+             asked->emitter->name, asked->call.n, model->hosts,
+             dtn_call_bytes(&asked->call), told / 1e3, ns / 1e3, told / ns);
+    scale->worst = fmax(scale->worst, off);
+}
+
+static void scale_call(struct scale *scale, struct asked *asked,
+                       const struct dtn_model *model)
+{
+    double load[DTENSOR_NCOSTS], best = INFINITY, taken = INFINITY, ns;
+    struct dtn_choice pick;
+
+    dtn_choose(&asked->call, model, &pick);
+    for (asked->emitter = dtn_emitters; asked->emitter->emit;
+         asked->emitter++) {
+        if (!dtn_emitter_runs(asked->emitter, &asked->call, model))
+            continue;
+        ns = simulated(asked, model);
+        if (ns < 0)
+            continue;
+        dtn_model_load(model, &asked->call, asked->emitter, load);
+        scale_note(scale, asked, model, dtn_model_ns(model, load), ns);
+        best = fmin(best, ns);
+        if (asked->emitter == pick.emitter)
+            taken = ns;
+    }
+    scale->calls++;
+    if (isinf(taken))
+        return;
+    scale->regrets++;
+    scale->regret += taken / best - 1;
+    if (taken / best > fmax(scale->worst_regret, 1.2) || (scale->prints
+        && taken / best > 1.3))
+        note("%s, n %d on %d hosts, %zu bytes: takes %s, %.2f times the "
+             "fastest", dtn_coll_name(asked->call.coll), asked->call.n,
+             model->hosts, dtn_call_bytes(&asked->call), pick.emitter->name,
+             taken / best);
+    scale->worst_regret = fmax(scale->worst_regret, taken / best);
+}
+
+static void scale_ranks(struct scale *scale, struct dtn_model *model, int n,
+                        int locals)
+{
+    static const size_t sizes[] = { 64, 8 << 10, 1 << 20, 64 << 20 };
+    int *host = malloc((size_t)n * sizeof *host);
+    struct asked asked;
+
+    for (int r = 0; host && r < n; r++)
+        host[r] = r / locals;
+    model->host = host;
+    model->hosts = n / locals;
+    model->locals = locals;
+    model->reach = locals > 1 ? DTN_REACH_HOST : DTN_REACH_PUT;
+    model->ranks_per_device = locals;
+    for (size_t s = 0; host && s < DTN_COUNT(sizes); s++)
+        for (int coll = 0; coll <= DTN_COLL_BARRIER; coll++) {
+            asked.call = (struct dtn_call){ .coll = (enum dtn_coll)coll,
+                .n = n, .dtype = DTENSOR_U8, .count = sizes[s],
+                .hosts = host };
+            if (dtn_call_blocked(&asked.call))
+                asked.call.count /= (size_t)n;
+            if (coll == DTN_COLL_BARRIER)
+                asked.call.count = 0;
+            if ((coll == DTN_COLL_BARRIER && s > 0)
+                || (coll != DTN_COLL_BARRIER && asked.call.count == 0))
+                continue;
+            scale_call(scale, &asked, model);
+        }
+    free(host);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+
+    return *x < *y ? -1 : *x > *y;
+}
+
+static void test_scale(struct scale *scale, const char *name, int locals,
+                       double half)
+{
+    const struct dtensor_cluster cluster = {
+        .transport = { .intra_node = DTN_WIRE_SHM, .inter_node = DTN_WIRE_RC },
+        .redistribute.max_scratch_bytes = SIZE_MAX
+    };
+    struct dtn_model model = { .hosts = 0 };
+
+    scale->n = scale->calls = scale->beyond = scale->regrets = 0;
+    scale->worst = scale->regret = scale->worst_regret = 0;
+    dtn_model_costs(&cluster, &model);
+    for (int n = 2 * locals; n <= scale->ranks_max; n *= 2)
+        scale_ranks(scale, &model, n, locals);
+    qsort(scale->off, (size_t)scale->n, sizeof scale->off[0], ascending);
+    ok(scale->n > 0 && exp(scale->off[scale->n / 2]) < half, "%s, to %d ranks: "
+       "half of %d predictions are within %.2f of what is simulated", name,
+       scale->ranks_max, scale->n, exp(scale->off[scale->n / 2]));
+    note("%s: %d of %d are off by more than 1.3, %.2f at worst; what is taken "
+         "takes %.1f %% longer than the fastest in the mean, %.2f at worst",
+         name, scale->beyond, scale->n, exp(scale->worst),
+         100 * scale->regret / scale->regrets, scale->worst_regret);
+}
+
+int main(void)
+{
+    const char *ranks = getenv("DTN_SCALE_RANKS");
+    struct scale scale = { .ranks_max = ranks ? atoi(ranks) : 64,
+                           .capacity = 20000, .prints = ranks != NULL };
+
+    scale.off = calloc((size_t)scale.capacity, sizeof *scale.off);
+    if (!scale.off)
+        return 1;
+    test_scale(&scale, "one rank on a host", 1, 1.15);
+    test_scale(&scale, "eight ranks on a host", 8, 1.7);
+    free(scale.off);
+    return done();
+}

@@ -1,0 +1,68 @@
+#!/bin/bash
+# simulate.sh - dtensor-plan --simulate: table, critical path, trace, refusals
+#
+# Without this test, the tool could show predictions as if they were simulated,
+# write a trace that no viewer reads, or take options that act on nothing.
+. "$top_srcdir/tests/tap.sh"
+plan=$top_builddir/dtensor-plan
+[ -x "$plan" ] || skip_all "dtensor-plan is not built"
+dir=$(mktemp -d) || exit 99
+trap 'rm -rf "$dir"' EXIT
+
+# run ARGUMENT...: sets err and status; the output is in a file
+run() {
+    timeout -k 5 60 "$plan" "$@" >"$dir/out" 2>"$dir/err" </dev/null
+    status=$?
+    err=$(<"$dir/err")
+}
+
+# refuses WORDS ARGUMENT...: exit 2, one line with the words on stderr
+refuses() {
+    local words=$1
+    shift
+    run "$@"
+    is "refuses: $* ($words)" \
+        "$status $(grep -cF -- "$words" "$dir/err") $(wc -c <"$dir/out")" "2 1 0"
+}
+
+case_=(allreduce --simulate --size 1M --mesh 32 --per-host 8)
+run "${case_[@]}" --topology fat-tree:2/1x2
+is "every algorithm that can run it is simulated" \
+    "$status|$err|$(grep -cE '^  [a-z]+ +[0-9.]+ [um]s +[0-9.]+ [um]s +[0-9.]+ +[0-9]+' "$dir/out")" \
+    "0||$("$plan" allreduce --size 1M --mesh 32 --per-host 8 | grep -cE '^[a-z]+ +[0-9.]+ [um]s')"
+grep -q '^allreduce of 1.00 MiB over 32 ranks, 8 on each host, fat-tree:2/1x2$' "$dir/out"
+ok $? "the first line says what is simulated"
+grep -qE '^fastest [a-z]+; taken [a-z]+, [0-9.]+ times as long$' "$dir/out"
+ok $? "the last one which is the fastest, and which is taken"
+
+run "${case_[@]}" --algorithm ring --trace "$dir/trace"
+is "one algorithm: critical path and links" \
+    "$status|$(grep -c '^critical path:$' "$dir/out")|$(grep -cE '^  (memory|out|in):[0-9]+  [0-9.]+ %$' "$dir/out")" "0|1|3"
+if command -v python3 >/dev/null; then
+    python3 - "$dir/trace" <<'CHECK'
+import json, sys
+events = json.load(open(sys.argv[1]))["traceEvents"]
+spans = [e for e in events if e["ph"] == "X"]
+assert {e["pid"] for e in spans} == set(range(32))
+assert all(e["dur"] >= 0 and e["ts"] >= 0 for e in spans)
+assert sum(e["args"]["bytes"] for e in spans if e["name"] == "put") == 62 << 20
+CHECK
+    ok $? "the trace is JSON with the work and the messages of all 32 ranks"
+fi
+
+refuses "holds 2 hosts, the cluster has 4" "${case_[@]}" --topology fat-tree:2/1x1
+refuses "a bandwidth of 0" "${case_[@]}" --topology fat-tree:2/1x2,bandwidth=0
+printf '10 5\n' >"$dir/short"
+refuses "the trace was cut off" "${case_[@]}" --noise "file:$dir/short"
+printf '10 5\nend 100\n' >"$dir/short"
+refuses "record a longer trace" "${case_[@]}" --noise "file:$dir/short"
+refuses "no such kind" "${case_[@]}" --topology torus:4x4
+refuses "ranks from 0 to 31" "${case_[@]}" --slow 32:2
+refuses "no such kind of link" "${case_[@]}" --failed up1:0
+refuses "2147483648" allreduce --simulate --size 1M --mesh 2147483648
+refuses "go with --simulate" allreduce --size 1M --mesh 32 --topology flat
+refuses "--simulate goes with a collective" --simulate --mesh 4 --draw
+refuses "of which --algorithm" "${case_[@]}" --trace "$dir/x"
+refuses "do not go together" "${case_[@]}" --json
+refuses "cannot write" "${case_[@]}" --algorithm ring --trace "$dir/no/where"
+done_testing
