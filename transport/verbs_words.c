@@ -158,13 +158,19 @@ static void words_narrow(const struct dtn_verbs *verbs, int rank, char *buf,
 static void words_unseen(const struct dtn_verbs *verbs, int rank, char *buf,
                          size_t size)
 {
+    const struct dtn_verbs_peer *peer = verbs->peers[rank];
     char way[320], said[240];
     const char *event = NULL;
 
     *buf = '\0';
     for (int k = 0; k < verbs->nrails && !event; k++)
         event = words_port(&verbs->rail[k].device, said, sizeof said);
-    if (verbs->peers[rank] && verbs->peers[rank]->called)
+    if (peer && peer->called && !peer->joined)
+        snprintf(buf, size, "it has not answered over %s (are both on one "
+                 "network? see hca and gid_index)%s%s",
+                 words_way(verbs, rank, 0, way, sizeof way),
+                 event ? "; " : "", event ? event : "");
+    else if (peer && peer->called)
         snprintf(buf, size, "it was reached over %s%s%s",
                  words_way(verbs, rank, 0, way, sizeof way),
                  event ? "; " : "", event ? event : "");

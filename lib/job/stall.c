@@ -89,7 +89,21 @@ static char *stall_call(const struct dtensor_ctx *ctx,
     return buf;
 }
 
-static void stall_peer(const struct dtensor_ctx *ctx,
+/* Both ranks wait in one call; if they are not connected, what the transport
+ * knows of it.
+ */
+static void stall_same(const struct dtensor_ctx *ctx, int rank, char *buf,
+                       size_t size)
+{
+    const struct dtn_peer *peer = &ctx->peers[rank];
+    char why[320] = "";
+
+    if (peer->tp && !peer->connected)
+        peer->tp->ops->why(peer->tp, rank, why, sizeof why);
+    snprintf(buf, size, "waits in the same call%s%s", *why ? "; " : "", why);
+}
+
+static void stall_peer(const struct dtensor_ctx *ctx, int peer,
                        const struct dtn_rank_status *status, char *buf,
                        size_t size)
 {
@@ -100,7 +114,7 @@ static void stall_peer(const struct dtensor_ctx *ctx,
     stall_last(ctx, &mine);
     same = status->call.fingerprint == mine.fingerprint;
     if (status->waits && same)
-        snprintf(buf, size, "waits in the same call");
+        stall_same(ctx, peer, buf, size);
     else if (status->waits)
         snprintf(buf, size, "waits in %s",
                  stall_call(ctx, &status->call, call, sizeof call));
@@ -123,24 +137,25 @@ char *dtn_stall_words(const struct dtensor_ctx *ctx, int peer, int64_t since_ns,
         || !dtn_boot_status(ctx->boot, peer, since_ns, &status))
         return buf;
     memcpy(buf, " and ", 6);
-    stall_peer(ctx, &status, buf + 5, size - 5);
+    stall_peer(ctx, peer, &status, buf + 5, size - 5);
     return buf;
 }
 
 /* One line; of a peer that waits itself, and so is not the cause, only for
- * DTN_LOG=info.  dtensor-run asks for these lines, and for no others.
+ * DTN_LOG=info, unless the two cannot connect.  dtensor-run asks for these
+ * lines, and for no others.
  */
 static void stall_log(struct dtensor_ctx *ctx, int peer, int64_t waited_ns,
                       const struct dtn_rank_status *status)
 {
     struct dtn_call_record mine = { .kind = DTN_RECORD_NOTHING };
     char call[DTN_RECORD_TEXT + 48], name[320], time[32];
-    char does[DTN_RECORD_TEXT + 100] = "does not say what it does";
+    char does[DTN_RECORD_TEXT + 340] = "does not say what it does";
 
     stall_last(ctx, &mine);
     if (status)
-        stall_peer(ctx, status, does, sizeof does);
-    dtn_log(&ctx->log, status && status->waits
+        stall_peer(ctx, peer, status, does, sizeof does);
+    dtn_log(&ctx->log, status && status->waits && ctx->peers[peer].connected
             && status->call.fingerprint == mine.fingerprint ? DTN_LOG_INFO
                                                            : DTN_LOG_STALL,
             "stall: %s, has waited %s for %s, which %s",

@@ -38,6 +38,10 @@ nodes 'hca = rxe0+rxe0:1'
 refused "a rail twice" '"rxe0:1" is twice in "rxe0\+rxe0:1"' env
 nodes 'hca = rxe0:2'
 refused "no such port" 'port rxe0:2.*\(.*\)' env
+nodes 'hca = rxe[0-1]'
+sed -i 's/^\[transport\].*/&\nop_timeout = 3s\nstall_after = 500ms/' one.ini
+refused "devices on two networks, which both ranks wait for" \
+    'same call; it has not answered over rxe. GID 10.* -> rxe. GID 10.*hca' env
 nodes 'gid_index = 7'
 refused "nothing at the GID index" \
     'GID 7 of rxe0:1 is empty \(leave gid_index out .* 1 v2 10\.77\.0\.1' env
