@@ -126,10 +126,10 @@ static void words_of(struct wire *w, int peer, size_t row)
     char why[320];
 
     p->error = IBV_WC_SUCCESS;
-    staged[0] = (struct ibv_wc){ .wr_id = (uint64_t)peer << 8,
+    staged[0] = (struct ibv_wc){ .wr_id = (uint64_t)p->index << 8,
                                  .status = rows[row].status,
                                  .vendor_err = 0x89 };
-    staged[1] = (struct ibv_wc){ .wr_id = (uint64_t)peer << 8,
+    staged[1] = (struct ibv_wc){ .wr_id = (uint64_t)p->index << 8,
                                  .status = IBV_WC_WR_FLUSH_ERR };
     nstaged = 2;
     need(w->tp->ops->health(w->tp, peer, &culprit, &code) == DTENSOR_EPEER,
