@@ -89,17 +89,26 @@ static char *stall_call(const struct dtensor_ctx *ctx,
     return buf;
 }
 
-/* Both ranks wait in one call; if they are not connected, what the transport
- * knows of it.
+/* Both ranks wait in one call: what the transport knows, if a network may keep
+ * them from connecting.  Ranks that map each other's memory are only slow.
  */
+static const char *stall_apart(const struct dtensor_ctx *ctx, int rank,
+                               char *buf, size_t size)
+{
+    const struct dtn_peer *peer = &ctx->peers[rank];
+
+    *buf = '\0';
+    if (peer->tp && !peer->connected && !peer->tp->ops->map)
+        peer->tp->ops->why(peer->tp, rank, buf, size);
+    return buf;
+}
+
 static void stall_same(const struct dtensor_ctx *ctx, int rank, char *buf,
                        size_t size)
 {
-    const struct dtn_peer *peer = &ctx->peers[rank];
-    char why[320] = "";
+    char why[320];
 
-    if (peer->tp && !peer->connected)
-        peer->tp->ops->why(peer->tp, rank, why, sizeof why);
+    stall_apart(ctx, rank, why, sizeof why);
     snprintf(buf, size, "waits in the same call%s%s", *why ? "; " : "", why);
 }
 
@@ -150,14 +159,15 @@ static void stall_log(struct dtensor_ctx *ctx, int peer, int64_t waited_ns,
 {
     struct dtn_call_record mine = { .kind = DTN_RECORD_NOTHING };
     char call[DTN_RECORD_TEXT + 48], name[320], time[32];
-    char does[DTN_RECORD_TEXT + 340] = "does not say what it does";
+    char does[DTN_RECORD_TEXT + 340] = "does not say what it does", why[320];
 
     stall_last(ctx, &mine);
     if (status)
         stall_peer(ctx, peer, status, does, sizeof does);
-    dtn_log(&ctx->log, status && status->waits && ctx->peers[peer].connected
-            && status->call.fingerprint == mine.fingerprint ? DTN_LOG_INFO
-                                                           : DTN_LOG_STALL,
+    dtn_log(&ctx->log, status && status->waits
+            && status->call.fingerprint == mine.fingerprint
+            && !*stall_apart(ctx, peer, why, sizeof why) ? DTN_LOG_INFO
+                                                         : DTN_LOG_STALL,
             "stall: %s, has waited %s for %s, which %s",
             stall_call(ctx, &mine, call, sizeof call),
             dtn_format_time(waited_ns, time, sizeof time),
