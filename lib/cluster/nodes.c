@@ -69,12 +69,13 @@ static void listing_later(struct dtn_file_check *check,
                     "srun");
 }
 
-/* hosts = @step: take the hosts and their ranks from the Slurm step. */
+/* hosts = @step: the hosts and their ranks are those of the Slurm step. */
 static int listing_step(struct dtn_file_check *check,
                         const struct dtn_entry *entry, struct listing *list)
 {
     struct dtensor_cluster *step;
     struct dtensor_error why;
+    bool all;
     int rc;
 
     if (!getenv("SLURM_STEP_NODELIST")) {
@@ -86,16 +87,17 @@ static int listing_step(struct dtn_file_check *check,
         return nodes_result(check, entry, rc, why.text);
     list->names = calloc((size_t)step->nhosts, sizeof *list->names);
     list->counts = calloc((size_t)step->nhosts, sizeof *list->counts);
-    if (list->names && list->counts) {
-        list->n = step->nhosts;
-        for (int i = 0; i < list->n; i++) {
-            list->names[i] = step->hosts[i].name;
-            list->counts[i] = step->hosts[i].nranks;
-            step->hosts[i].name = NULL;          /* ours now                  */
-        }
+    while (list->names && list->counts && list->n < step->nhosts) {
+        const struct dtn_host *host = &step->hosts[list->n];
+
+        list->counts[list->n] = host->nranks;
+        if (!(list->names[list->n] = strdup(host->name)))
+            break;
+        list->n++;
     }
+    all = list->n == step->nhosts;
     dtensor_cluster_destroy(step);
-    return list->n ? 0 : dtn_fail_nomem(check->err, "hosts", sizeof *list);
+    return all ? 0 : dtn_fail_nomem(check->err, "hosts", sizeof *list);
 }
 
 /* Expand the lists.  Each name has its own block, which the host will own. */
