@@ -81,7 +81,8 @@ static bool builtin_mesh(struct dtensor_cluster *c)
 {
     struct dtn_mesh_def *mesh = &c->meshes[0];
 
-    dtn_cluster_pack(c);
+    if (!dtn_cluster_pack(c))
+        return false;
     c->nmeshes = 1;
     strcpy(mesh->name, "world");
     strcpy(mesh->dim_name[0], "world");

@@ -462,7 +462,8 @@ static int nodes_sum(struct dtn_file_check *check)
         return 0;
     }
     cluster->world_size = (int)sum;
-    dtn_cluster_pack(cluster);
+    if (!dtn_cluster_pack(cluster))
+        return dtn_fail_nomem(check->err, "hosts", DTN_HOST_MAX);
     nodes_localhost(check);
     nodes_rails(check);
     return nodes_repeats(check);

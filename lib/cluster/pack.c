@@ -27,7 +27,7 @@ static char *pack_text(char **at, char *text)
     return copy;
 }
 
-void dtn_cluster_pack(struct dtensor_cluster *cluster)
+bool dtn_cluster_pack(struct dtensor_cluster *cluster)
 {
     size_t bytes = 0;
     char *at;
@@ -45,4 +45,5 @@ void dtn_cluster_pack(struct dtensor_cluster *cluster)
             free(address);
         free(name);
     }
+    return cluster->names != NULL;
 }

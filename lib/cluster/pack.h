@@ -4,9 +4,11 @@
 
 #include "dtensor.h"
 
-/* Move the names and addresses of all hosts to cluster->names.  Without memory
- * for that they stay where they are.
+#include <stdbool.h>
+
+/* Move the names and addresses of all hosts to cluster->names.  false: not
+ * enough memory, and they stay where they are.
  */
-void dtn_cluster_pack(struct dtensor_cluster *cluster);
+bool dtn_cluster_pack(struct dtensor_cluster *cluster);
 
 #endif

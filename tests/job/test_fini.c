@@ -362,6 +362,7 @@ static void test_null(void)
     dtensor_cluster_destroy(NULL);
     dtensor_tape_destroy(NULL);
     dtensor_module_destroy(NULL);
+    dtensor_simulation_fini(NULL);
     dtensor_fini(NULL);
     if (dtensor_init(NULL, &ctx, NULL) != 0)
         exit(99);

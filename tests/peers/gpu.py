@@ -106,7 +106,7 @@ class Library:
     def fill(self, name, tensor, gen):
         function, numbers, dtype, _ = FILLS[name]
         kind = ctypes.c_int64 if dtype == "i64" else ctypes.c_double
-        self.good(getattr(self.lib, "dtensor_" + function)(
+        self.good(getattr(self.lib, "dtensor_fill_" + function)(
             tensor, *[kind(x) for x in numbers], gen, self.error))
 
     def values(self, name, mesh, count, sms, threads):
