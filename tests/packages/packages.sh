@@ -26,10 +26,9 @@ works() {
     (
         cd "$tmp" && pc=$(find "$1" -name dtensor.pc) || exit
         export PKG_CONFIG_PATH=${pc%/*} PKG_CONFIG_SYSROOT_DIR=$1
-        libdir=$1$(pkg-config --variable=libdir dtensor)
         # shellcheck disable=SC2046 # several words
-        cc -I"$1/usr/include" turn.c -o turn -L"$libdir" -ldtensor &&
-            LD_LIBRARY_PATH=$libdir timeout 60 "$1/usr/bin/dtensor-run" -n 4 ./turn |
+        cc turn.c -o turn $(pkg-config --cflags --libs dtensor) &&
+            LD_LIBRARY_PATH=${pc%/pkgconfig/*} timeout 60 "$1/usr/bin/dtensor-run" -n 4 ./turn |
             tail -n 1
     ) 2>&1
 }
