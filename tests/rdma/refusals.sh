@@ -107,6 +107,23 @@ logged "what may be locked, and what is needed" \
 logged "when a silent peer is given up" \
     'a silent peer is given up after at least 1\.88 s = 7 x 4\.096 us x 2\^16'
 logged "the MTU between two ranks" 'rank 1: MTU 4096 over rxe0, which has 4096'
+
+# doctored: what the doctor says of the RDMA devices and the network
+doctored() {
+    said=$("$top_builddir/dtensor-conf" --doctor one.ini 2>&1 |
+        grep -E '^[a-z]+ +(devices|mtu)')
+    # shellcheck disable=SC2001 # each line
+    sed 's/^/# /' <<<"$said"
+}
+
+doctored
+logged "the doctor: the device is active" '^ok +devices +rxe0:1.* is active, MTU 4096'
+logged "the doctor: large frames" '^ok +mtu +eth0 has MTU 9000'
+ip link set eth0 mtu 1500
+doctored
+logged "the doctor: a device whose network has a small MTU" \
+    '^note +devices +rxe0:1.* has MTU 1024 of 4096.*raise the MTU'
+ip link set eth0 mtu 9000
 nodes 'hca = rxe1:1\ngid_index = 1'
 said=$(DTN_LOG=info timeout 30 "$top_builddir/dtensor-run" -n 2 -C one.ini \
     "$top_builddir/dtensor-bench" -b 8 -e 8 -n 1 allreduce 2>&1)
@@ -163,8 +180,13 @@ two auto
 goes "auto: tcp, where the port is down" tcp
 logged "and that it is down is logged" \
     'auto: tcp, for rank 0 on a cannot use rc: verbs: rxe0:1 is DOWN'
+doctored
+logged "the doctor: the port is down" '^note +devices +rxe0:1.*is not active'
 ip link set eth0 up
 rdma link delete rxe0
+doctored
+logged "the doctor: no device for a file that asks for rc" \
+    '^bad +devices +.*no RDMA device'
 refused "no device at all" 'no RDMA device \(.*inter_node = tcp' env
 two rc
 [ "$status" -ne 0 ] && grep -qE \

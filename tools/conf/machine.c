@@ -14,9 +14,11 @@
 
 static bool wants_rc(const struct doctor *doctor)
 {
+    const char *inside = doctor->info.intra_node;
     const char *between = doctor->info.inter_node;
 
-    return between && strcmp(between, "rc") == 0;
+    return (inside && strcmp(inside, "rc") == 0) ||
+           (between && strcmp(between, "rc") == 0);
 }
 
 /* What stands behind `head` in the text of the devices, to the line's end. */
