@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-long allocations;
+_Thread_local long allocations;
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t n, size_t size);
 void *__real_realloc(void *mem, size_t size);

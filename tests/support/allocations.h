@@ -1,11 +1,12 @@
 /* allocations.h - how often a test program has asked for memory
  *
  * The linker sends malloc() and its kin here: such a program is linked with
- * -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc and allocations.c.
+ * -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc and allocations.c.  Each
+ * thread counts its own: the thread that beats may receive a message meanwhile.
  */
 #ifndef TESTS_ALLOCATIONS_H
 #define TESTS_ALLOCATIONS_H
 
-extern long allocations;
+extern _Thread_local long allocations;
 
 #endif
