@@ -17,8 +17,10 @@ first=$(bits 1 heads)
 is "1 rank: a line for each tensor" \
     "$(cut -d' ' -f1 <<<"$first" | sort | uniq -c | xargs)" \
     "32 gradient 24 output 32 parameter"
-[ "$(grep ^param <<<"$first" | sort -u | wc -l)" = 32 ]
-ok $? "both steps change every parameter"
+# A softmax does not change if all keys move by one vector, so the gradient of
+# their bias is 0 but for rounding.
+[ "$(grep ^param <<<"$first" | grep -v attn.k.bias | sort -u | wc -l)" = 30 ]
+ok $? "both steps change every parameter but the bias of the keys"
 for way in heads sequence mesh; do
     for n in 2 4 8; do
         is "$way, $n ranks: the bits of 1 rank" "$(bits $n $way)" "$first"
