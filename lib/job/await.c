@@ -160,7 +160,7 @@ static int await_blame(struct dtensor_ctx *ctx, int peer, int health,
         teller = dtn_peer_failure_wait(ctx, peer, &culprit, &code);
         if (teller >= 0)
             return await_abort(ctx, teller, culprit, code);
-        if (ctx->describer && dtn_mismatch_wait(ctx, peer, &mismatch))
+        if (ctx->describer && dtn_mismatch_known(ctx, &mismatch))
             return dtn_poison_mismatch(ctx, &mismatch);
         return await_gone(ctx, peer, "died or left while this rank waited for "
                           "it");
