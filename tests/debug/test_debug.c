@@ -45,7 +45,7 @@ static void train(struct dtensor_module *top, const char *placements,
     struct dtensor_tape *tape = NULL;
 
     good(dtensor_tape_create(job->ctx, &tape, &job->err));
-    good(dtensor_module_walk(top, tree_watch, tape, &job->err));
+    tree_watch(top, tape);
     if (watched)
         good(dtensor_tape_watch(tape, in, &job->err));
     good(dtensor_tape_begin(tape, &job->err));

@@ -20,30 +20,9 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { TENSORS = 5, WARM = 50, STEPS = 400, SLACK = 4096 };
+enum { WARM = 50, STEPS = 400, SLACK = 4096 };
 
 /* ------------------------------------------------------------ gradients --- */
-
-static struct dtensor *tensors[TENSORS];  /* that are watched                 */
-static int ntensors;
-
-static dtensor_visit_f watch;
-
-static int watch(struct dtensor_module *m, void *tape,
-                 struct dtensor_error *err)
-{
-    struct dtensor *t;
-    const char *name;
-    int rc = 0;
-
-    for (int i = 0; rc == 0 && (t = dtensor_module_param_at(m, i, &name));
-         i++) {
-        need(ntensors < TENSORS, "too many parameters");
-        tensors[ntensors++] = t;
-        rc = dtensor_tape_watch(tape, t, err);
-    }
-    return rc;
-}
 
 /* Forward and backward with gradients of ones, and what they moved. */
 static struct dtensor_tape *differentiate(struct dtensor_module *top,
@@ -55,11 +34,10 @@ static struct dtensor_tape *differentiate(struct dtensor_module *top,
     uint64_t before;
 
     good(dtensor_tape_create(job->ctx, &tape, &job->err));
-    ntensors = 0;
-    good(dtensor_module_walk(top, watch, tape, &job->err));
+    tree_watch(top, tape);
     if (watched) {
         good(dtensor_tape_watch(tape, x, &job->err));
-        tensors[ntensors++] = x;
+        leaves.t[leaves.n++] = x;
     }
     good(dtensor_tape_begin(tape, &job->err));
     before = job->ctx->calls;
@@ -81,11 +59,11 @@ static void grads_check(const struct dtensor_tape *tape,
 {
     char lies_so[80], should[80];
 
-    for (int i = 0; i < ntensors; i++) {
-        const struct dtensor *grad = dtensor_tape_grad(tape, tensors[i]);
+    for (int i = 0; i < leaves.n; i++) {
+        const struct dtensor *grad = dtensor_tape_grad(tape, leaves.t[i]);
 
         need(grad, "%s: no gradient %d", what, i);
-        need(strcmp(placement(grad, lies_so), placement(tensors[i], should))
+        need(strcmp(placement(grad, lies_so), placement(leaves.t[i], should))
              == 0, "%s: gradient %d is %s, its tensor %s", what, i, lies_so,
              should);
         same(grad, whole[i], what);
@@ -99,15 +77,15 @@ static void golden_run(const struct golden *g)
     struct dtensor_module *top = single(g->type);
     struct dtensor *x = tensor(index ? DTENSOR_I64 : DTENSOR_F64,
                                index ? 1 : 2, rows, 5), *in = NULL;
-    const struct dtensor *whole[TENSORS];
+    const struct dtensor *whole[LEAVES];
     struct dtensor_tape *alone, *tape;
     char forward[40], backward[40], what[200];
 
     snprintf(what, sizeof what, "%s %s of %s", g->type, g->plan[0].style,
              g->input);
     alone = differentiate(top, x, g->watched, forward, backward);
-    for (int i = 0; i < ntensors; i++)
-        whole[i] = dtensor_tape_grad(alone, tensors[i]);
+    for (int i = 0; i < leaves.n; i++)
+        whole[i] = dtensor_tape_grad(alone, leaves.t[i]);
     good(dtensor_redistribute(x, g->input, &in, &job->err));
     good(dtensor_parallelize(top, world, golden_styles(g), g->plan, -1,
                              &job->err));
@@ -136,12 +114,12 @@ static void descend(const struct dtensor_tape *tape)
 {
     struct dtensor *down;
 
-    for (int i = 0; i < ntensors; i++) {
+    for (int i = 0; i < leaves.n; i++) {
         down = NULL;
-        good(dtensor_scale(dtensor_tape_grad(tape, tensors[i]), -1e-6, &down,
+        good(dtensor_scale(dtensor_tape_grad(tape, leaves.t[i]), -1e-6, &down,
                            &job->err));
         good(dtensor_op_into("add_", 2, (const struct dtensor *const[]){
-                             tensors[i], down }, NULL, 1, &tensors[i],
+                             leaves.t[i], down }, NULL, 1, &leaves.t[i],
                              &job->err));
         dtensor_destroy(down);
     }
@@ -167,8 +145,7 @@ static void memory(void)
 
     good(dtensor_parallelize(top, world, 2, plan, -1, &job->err));
     good(dtensor_tape_create(job->ctx, &tape, &job->err));
-    ntensors = 0;
-    good(dtensor_module_walk(top, watch, tape, &job->err));
+    tree_watch(top, tape);
     for (int i = 0; i < steps; i++) {
         if (i == WARM)
             warm = held();

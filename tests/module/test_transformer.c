@@ -28,7 +28,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LETTERS = 8, PARAMS = 40 };
+enum { LETTERS = 8 };
 
 /* ------------------------------------------------------------ the model --- */
 
@@ -124,27 +124,6 @@ static void spread(struct dtensor_module *top, bool sequence, bool tied)
 
 /* ------------------------------------------------------------- training --- */
 
-static struct dtensor *params[PARAMS];
-static int nparams;
-
-static dtensor_visit_f watch;
-
-static int watch(struct dtensor_module *m, void *tape,
-                 struct dtensor_error *err)
-{
-    struct dtensor *t;
-    const char *name;
-    int rc = 0;
-
-    for (int i = 0; rc == 0 && (t = dtensor_module_param_at(m, i, &name));
-         i++) {
-        need(nparams < PARAMS, "too many parameters");
-        params[nparams++] = t;
-        rc = dtensor_tape_watch(tape, t, err);
-    }
-    return rc;
-}
-
 static struct dtensor *indices(int64_t rows, int64_t columns, int seed)
 {
     return tensor(DTENSOR_I64, 2, (const int64_t[]){ rows, columns }, seed);
@@ -157,9 +136,8 @@ static struct dtensor_tape *train(struct dtensor_module *top)
     struct dtensor *y = NULL;
     struct dtensor_tape *tape = NULL;
 
-    nparams = 0;
     good(dtensor_tape_create(job->ctx, &tape, &job->err));
-    good(dtensor_module_walk(top, watch, tape, &job->err));
+    tree_watch(top, tape);
     good(dtensor_debug_begin(job->ctx, NULL, &job->err));
     good(dtensor_tape_begin(tape, &job->err));
     good(dtensor_module_call(top, 2, (const struct dtensor *const *)in, 1, &y,
@@ -214,20 +192,20 @@ static void whole_run(const struct whole *row)
 {
     struct dtensor_module *top = model(row->layers, row->tied);
     struct dtensor_tape *alone = train(top), *tape;
-    const struct dtensor *whole[PARAMS];
+    const struct dtensor *whole[LEAVES];
     char what[80];
 
     snprintf(what, sizeof what, "%d layers, tied %d, sequence %d", row->layers,
              row->tied, row->sequence);
-    for (int i = 0; i < nparams; i++)
-        whole[i] = dtensor_tape_grad(alone, params[i]);
+    for (int i = 0; i < leaves.n; i++)
+        whole[i] = dtensor_tape_grad(alone, leaves.t[i]);
     spread(top, row->sequence, row->tied);
     tape = train(top);
-    need(nparams == row->params, "%s: %d parameters", what, nparams);
+    need(leaves.n == row->params, "%s: %d parameters", what, leaves.n);
     counts_are(DTENSOR_FORWARD, row->forward, what);
     counts_are(DTENSOR_BACKWARD, row->backward, what);
-    for (int i = 0; i < nparams; i++)
-        near(whole[i], dtensor_tape_grad(tape, params[i]), what);
+    for (int i = 0; i < leaves.n; i++)
+        near(whole[i], dtensor_tape_grad(tape, leaves.t[i]), what);
     dtensor_tape_destroy(alone);
     dtensor_tape_destroy(tape);
     dtensor_module_destroy(top);

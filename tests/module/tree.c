@@ -238,13 +238,28 @@ bool tree_ranks_but(int killed, void (*run)(void))
            WIFSIGNALED(status[killed]);
 }
 
-int tree_watch(struct dtensor_module *m, void *tape, struct dtensor_error *err)
+struct leaves leaves;
+
+static dtensor_visit_f watch_leaves;
+
+static int watch_leaves(struct dtensor_module *m, void *tape,
+                        struct dtensor_error *err)
 {
     struct dtensor *t;
     const char *name;
     int rc = 0;
 
-    for (int i = 0; rc == 0 && (t = dtensor_module_param_at(m, i, &name)); i++)
+    for (int i = 0; rc == 0 && (t = dtensor_module_param_at(m, i, &name));
+         i++) {
+        need(leaves.n < LEAVES, "too many parameters");
+        leaves.t[leaves.n++] = t;
         rc = dtensor_tape_watch(tape, t, err);
+    }
     return rc;
+}
+
+void tree_watch(struct dtensor_module *top, struct dtensor_tape *tape)
+{
+    leaves.n = 0;
+    good(dtensor_module_walk(top, watch_leaves, tape, &job->err));
 }

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { WORLD = 4 };
+enum { WORLD = 4, LEAVES = 40 };
 
 extern struct job *job;                      /* this rank                     */
 extern const struct dtensor_mesh *world;     /* one dimension of 4, on which  */
@@ -58,8 +58,13 @@ void notes_behind(struct dtensor_module *top);
  */
 void calls_count(uint64_t before, char counts[40]);
 
-/* Let the tape watch the parameters of a module: for dtensor_module_walk(). */
-dtensor_visit_f tree_watch;
+/* Let the tape watch all parameters below a module: they are `leaves` then. */
+struct leaves {
+    struct dtensor *t[LEAVES];
+    int n;
+};
+extern struct leaves leaves;
+void tree_watch(struct dtensor_module *top, struct dtensor_tape *tape);
 
 /* All elements must be equal. */
 void same(const struct dtensor *a, const struct dtensor *b, const char *what);

@@ -136,7 +136,7 @@ static void step(struct dtensor_module *top, struct counted *noted)
     struct dtensor_tape *tape = NULL;
 
     good(dtensor_tape_create(job->ctx, &tape, &job->err));
-    good(dtensor_module_walk(top, tree_watch, tape, &job->err));
+    tree_watch(top, tape);
     if (!row->constant)
         good(dtensor_tape_watch(tape, x, &job->err));
     good(dtensor_tape_begin(tape, &job->err));
