@@ -65,12 +65,13 @@ static int await_gone(struct dtensor_ctx *ctx, int rank, const char *how)
 {
     enum dtn_loss loss;
     const int culprit = dtn_boot_agree(ctx->boot, rank, &loss);
-    const struct dtn_peer *peer = &ctx->peers[culprit];
+    const int other = culprit == ctx->world.rank ? rank : culprit;
+    const struct dtn_peer *peer = &ctx->peers[other];
     char name[320], why[400] = "", lost[DTN_HOST_MAX * 2 + 96];
 
     ctx->loss = loss;
     if (peer->tp)
-        peer->tp->ops->why(peer->tp, culprit, why, sizeof why);
+        peer->tp->ops->why(peer->tp, other, why, sizeof why);
     if (culprit != rank || loss > DTN_LOSS_DIED)
         how = await_loss(ctx, loss, lost, sizeof lost);
     return dtn_poison(ctx, DTENSOR_EPEER, culprit, "%s %s%s%s (see its output)",

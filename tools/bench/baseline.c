@@ -23,6 +23,15 @@ struct baseline {
     json_t *results;              /* of root                                  */
 };
 
+/* libjansson quotes the file, which may have the end of a line there. */
+static const char *one_line(char *text)
+{
+    for (char *c = text; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == '\177')
+            *c = ' ';
+    return text;
+}
+
 int baseline_read(const char *path, struct baseline **baselinep,
                   struct dtensor_error *err)
 {
@@ -35,10 +44,11 @@ int baseline_read(const char *path, struct baseline **baselinep,
     if (!baseline->root) {
         free(baseline);
         return where.line < 0
-             ? session_fail(err, DTENSOR_EINVAL, "--baseline: %s", where.text)
+             ? session_fail(err, DTENSOR_EINVAL, "--baseline: %s",
+                            one_line(where.text))
              : session_fail(err, DTENSOR_EINVAL, "--baseline %s: line %d: %s "
                             "(expected what --json writes)", path, where.line,
-                            where.text);
+                            one_line(where.text));
     }
     baseline->results = json_object_get(baseline->root, "results");
     if (!json_is_array(baseline->results) ||
