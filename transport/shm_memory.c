@@ -93,7 +93,7 @@ void *dtn_shm_map(struct dtn_transport *tp, int peer,
 static void shm_copy(void *to, const void *from, size_t size)
 {
     if (size < SHM_PAST_BYTES) {
-        memcpy(to, from, size);
+        dtn_copy(to, from, size);
         return;
     }
     dtn_copy_nt(to, from, size);

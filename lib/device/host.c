@@ -3,6 +3,7 @@
  * Every operation is a function of lib/base and is complete when it returns.
  */
 #include "base/box.h"
+#include "base/copy.h"
 #include "base/equal.h"
 #include "base/reduce.h"
 #include "device/memory.h"
@@ -35,7 +36,7 @@ static const char *host_why(const struct dtn_memory *memory)
 static int host_copy(const struct dtn_memory *memory, void *dst,
                      const void *src, size_t bytes)
 {
-    memcpy(dst, src, bytes);
+    dtn_copy(dst, src, bytes);
     return 0;
 }
 
