@@ -31,6 +31,34 @@ function misses(name, ours, least, most,    c, key, list, r) {
     return list
 }
 
+# The sizes of a test from `least` bytes on at which ours takes more than 1.25
+# times the bound.
+function beyond(name, least,    c, key, list, r) {
+    for (c = 1; c <= ncases; c++) {
+        split(cases[c], key, " ")
+        if (key[1] != 2 || key[2] != name || key[3] < least)
+            continue
+        r = middle(times[cases[c], "alloc"]) / middle(times[cases[c], "bound"])
+        if (r > 1.25)
+            list = list sprintf(" %d B %.2f", key[3], r)
+    }
+    return list
+}
+
+# How many times faster than the best peer, over all cases of two ranks.
+function overall(ours, goal,    c, key, sum, n, r) {
+    for (c = 1; c <= ncases; c++) {
+        split(cases[c], key, " ")
+        r = key[1] == 2 ? worst(cases[c], ours) : 0
+        if (r > 0) { sum -= log(r); n++ }
+    }
+    r = n ? exp(sum / n) : 0
+    verdict(sprintf("all %d cases, 2 ranks, %s: %.2f times as fast as the " \
+                    "best peer, %.1f wanted", n,
+                    ours == "alloc" ? "dtensor_alloc" : ours, r, goal),
+        r >= goal ? "" : sprintf(" by %.2f", goal - r))
+}
+
 BEGIN { npeers = split(peers, peer, " ") }
 
 $3 == "hop" { if ($4 > 0) hops = hops " " $4; next }
@@ -85,19 +113,28 @@ END {
             "(0.56)", misses("allreduce", "alloc", 65536, 1 / 1.8))
     verdict("allreduce from 64 KiB on, private: 1.4 times faster (0.71)",
             misses("allreduce", "private", 65536, 1 / 1.4))
+    overall("alloc", 2.2)
+    overall("private", 1.7)
+    verdict("allreduce from 64 KiB on: within 1.25 of the bound",
+            beyond("allreduce", 65536))
+    verdict("allgather from 2 MiB on: within 1.25 of the bound",
+            beyond("allgather", 2097152))
+    verdict("all_to_all from 2 MiB on: within 1.25 of the bound",
+            beyond("all_to_all", 2097152))
     at = "2 allreduce 8"
     if (at in seen) {
         us = middle(times[at, "alloc"])
-        over = us - 3 * hop
-        verdict(sprintf("allreduce of 8 B: %.2f us, 1.5 times two hops are " \
-                        "%.2f", us, 3 * hop),
+        over = us - 3.2 * hop
+        verdict(sprintf("allreduce of 8 B: %.3f us, 1.6 times two hops are " \
+                        "%.3f", us, 3.2 * hop),
             over <= 0 ? "" : sprintf(" by %.2f us", over))
     }
     at = "4 allreduce 8"
     for (p = 1; at in seen && p <= npeers; p++)
         if (peer[p] != "mpich") {
             r = middle(ratio[at, "alloc", peer[p]])
-            verdict(sprintf("allreduce of 8 B, 4 ranks: no slower than %s",
-                            peer[p]), r <= 1 ? "" : sprintf(" %.2f", r))
+            verdict(sprintf("allreduce of 8 B, 4 ranks: %.2f of %s, 0.50 " \
+                            "wanted", r, peer[p]),
+                r <= 0.5 ? "" : sprintf(" by %.2f", r - 0.5))
         }
 }
