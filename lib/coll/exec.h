@@ -27,6 +27,12 @@ void dtn_exec_set_record(struct dtn_exec *exec,
                          const struct dtn_call_record *said,
                          double predicted_ns);
 void dtn_exec_destroy(struct dtn_exec *exec);
+
+/* The call of a direct emitter may go through a window, see exec/window.c, if
+ * dtn_window_suits().   Errors: ENOMEM
+ */
+int dtn_exec_set_window(struct dtn_exec *exec, const struct dtn_call *call,
+                        struct dtensor_error *err);
 const struct dtn_sched *dtn_exec_sched(const struct dtn_exec *exec);
 
 /* Connect to the ranks that the schedule names; otherwise the first run does

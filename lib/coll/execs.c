@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/lru.h"
 #include "boot/boot.h"
+#include "cluster/cluster.h"
 #include "coll/choose.h"
 #include "coll/exec.h"
 #include "coll/exec/exec.h"
@@ -211,6 +212,14 @@ static int entry_make(const struct dtn_group *group,
              model->reach == DTN_REACH_MAP ? "shm" : dtn_group_wire(group),
              call->n, call->n == 1 ? "" : "s",
              dtn_choice_text(&pick, why, sizeof why));
+    if (pick.emitter->algorithm == DTN_ALG_DIRECT
+        && pick.emitter->needs == DTN_REACH_MAP && model->ranks_per_cpu <= 1
+        && dtn_window_suits(call))
+        rc = dtn_exec_set_window(entry->cached.exec, call, err);
+    if (rc != 0) {
+        dtn_exec_destroy(entry->cached.exec);
+        return rc;
+    }
     entry->cached.text_bytes = strlen(entry->cached.text) + 1;
     dtn_exec_set_record(entry->cached.exec, &said, pick.ns);
     return 0;

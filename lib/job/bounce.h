@@ -14,6 +14,7 @@ enum dtn_bounce_use {
     DTN_BOUNCE_IN,                /* peers read it, or puts do                */
     DTN_BOUNCE_OUT,               /* peers write it                           */
     DTN_BOUNCE_TERMS,             /* this rank reads memory of peers into it  */
+    DTN_BOUNCE_WINDOW,            /* it writes and peers read, piece by piece */
     DTN_BOUNCE_USES
 };
 

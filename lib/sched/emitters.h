@@ -69,6 +69,17 @@ struct dtn_emitter {
 };
 extern const struct dtn_emitter dtn_emitters[];  /* ends with emit NULL       */
 
+/* The schedules of calls in which some rank's buffers are private memory; NULL:
+ * there is none.  They have the results of the direct emitters, for ranks that
+ * map, and access no IN or OUT of a peer.
+ */
+extern dtn_emit_f *const dtn_window_emitters[DTN_NCOLLS];
+
+/* May it be used for this call?  Then it depends on nothing that the call
+ * points to.
+ */
+bool dtn_window_suits(const struct dtn_call *call);
+
 /* Does it fold from the left in the order of the ranks, for every size and
  * every placement of the ranks on hosts?
  */

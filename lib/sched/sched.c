@@ -373,13 +373,15 @@ static void text_signal(char *buf, size_t size, int me,
     text_add(buf, size, "  %zu bytes", step->bytes);
 }
 
-/* The terms of a fold of this rank's memory. */
+/* The terms of a fold. */
 static void text_fold(char *buf, size_t size, int me,
                       const struct dtn_step *step)
 {
     const bool with = step->own_term >= 0;
 
-    text_add(buf, size, "  %d slots of %zu bytes", step->terms - with,
+    if (step->src.rank >= 0)
+        text_add(buf, size, "  %d slots of", step->terms - with);
+    text_add(buf, size, "%s%zu bytes", step->src.rank < 0 ? "  " : " ",
              step->bytes);
     if (!with)
         return;
@@ -406,7 +408,7 @@ static void text_move(char *buf, size_t size, const struct dtn_sched *sched,
     }
     if (step->box >= 0)
         text_box(buf, size, &sched->boxes[step->box]);
-    else if (step->op == DTN_OP_FOLD && step->src.rank >= 0)
+    else if (step->op == DTN_OP_FOLD)
         text_fold(buf, size, sched->me, step);
     else
         text_add(buf, size, "  %zu bytes", step->bytes);

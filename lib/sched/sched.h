@@ -50,7 +50,9 @@ enum dtn_tag {
  *   REDUCE              own           any rank's     dst = dst op src
  *   FOLD                own           rank -1        dst = src of rank
  *                                                    terms[0] op src of rank
- *                                                    terms[1] op ...
+ *                                                    terms[1] op ...; but term
+ *                                                    `own_term`, if not -1, is
+ *                                                    `own`
  *   FOLD                own           own            dst = slot 0 op slot 1 op
  *                                                    ...: `terms` slots of
  *                                                    `bytes` one after another;
@@ -140,6 +142,7 @@ struct dtn_sched {
     bool streams;                 /* devices may signal each other: ranks     */
                                   /* that signal DATA or DONE have exchanged  */
                                   /* READY before any copy or fold            */
+    bool lent;                    /* TMP is lent to each run, not kept        */
     int rounds;                   /* rounds of an exchange                    */
     int nterms;                   /* length of `terms`                        */
     int *terms;                   /* [nterms] positions that FOLD of rank -1  */

@@ -224,7 +224,7 @@ static int exec_fill(struct dtn_exec *exec, struct dtensor_error *err)
     for (int s = 0; s < DTN_NSPACES; s++)
         exec->scale[s] = s == DTN_ACC
                        ? dtn_reduction_ratio(&exec->sched.reduction) : 1;
-    if (scratch > 0) {
+    if (scratch > 0 && !exec->sched.lent) {
         exec->tmp = dtn_arena_alloc(&ctx->arena, scratch);
         if (!exec->tmp)
             return dtn_arena_fail(&ctx->arena, exec->sched.name, scratch, err);
@@ -309,6 +309,9 @@ void dtn_exec_destroy(struct dtn_exec *exec)
         return;
     exec_forget(exec);
     dtn_graph_destroy(exec);
+    if (exec->window)
+        dtn_exec_destroy(exec->window->exec);
+    free(exec->window);
     dtn_arena_free(&exec->group.ctx->arena, exec->tmp);
     if (exec->far)
         dtn_arena_free(exec->group.ctx->device->arena, exec->far);

@@ -6,11 +6,13 @@
  *     ready.c     READY: the address and size of memory
  *     expose.c    how peers access the buffers of a run
  *     direct.c    the same for buffers of a device, in place
+ *     window.c    the same for private memory, through a small window
  *     signals.c   signals that devices send each other
  *     graph.c     what a device does in a persistent call, recorded
  *     apart.c     the second queue of a device, for a started run
  *     watch.c     waiting for a device that waits for others
  *     launch.c    operations in host or device memory
+ *     put.c       the step that puts
  *     move.c      the steps that copy and reduce
  *     cma.c       the same with private memory of peers
  *     mismatch.c  the report of an unexpected signal
@@ -26,6 +28,7 @@
 #include "job/await.h"
 #include "job/ctx.h"
 #include "job/group.h"
+#include "sched/call.h"
 #include "sched/sched.h"
 #include "transport/transport.h"
 #include "dtensor.h"
@@ -104,12 +107,19 @@ struct dtn_exec_access {
 };
 
 /* The methods to expose private memory, and the results of their trials. */
-enum { DTN_EXEC_NMETHODS = 4 };
+enum { DTN_EXEC_WINDOW = 4, DTN_EXEC_NMETHODS };
 struct dtn_exec_trials {
     int runs;                     /* runs with private memory since the last  */
                                   /* trials began                             */
     int best;                     /* fastest method; -1: not known yet        */
     int64_t took_ns[DTN_EXEC_NMETHODS];    /* fastest run of each method      */
+};
+
+/* The call of an executable, and what runs it if some rank's memory is private.
+ */
+struct dtn_exec_window {
+    struct dtn_call call;         /* all of it that the emitter needs         */
+    struct dtn_exec *exec;        /* NULL: not needed yet                     */
 };
 
 /* One run. */
@@ -139,6 +149,10 @@ struct dtn_exec_run {
     bool spoilt;                  /* one could not be                         */
     bool refused;                 /* a transport refused to register a space  */
     int step;                     /* index of the next step                   */
+    int end;                      /* index after the last one                 */
+    bool windowed;                /* some rank wants the window: the steps    */
+                                  /* after READY are left out                 */
+    struct dtn_bounce *window;    /* memory of the window; NULL: not begun    */
     struct dtn_exec_rows {            /* a put of a box in progress           */
         bool begun;               /* some rows were put                       */
         struct dtn_box box;       /* box without the dimensions of a row      */
@@ -195,6 +209,7 @@ struct dtn_exec {
                                       /* order                                */
     int nready;                   /* waits for READY                          */
     struct dtn_exec_graph *graph; /* of a persistent call; NULL: none         */
+    struct dtn_exec_window *window;   /* for private memory; NULL: none       */
     struct dtn_exec_run started;      /* the run of dtn_exec_start()          */
 };
 
@@ -358,10 +373,22 @@ void dtn_exec_tell_begin(const struct dtn_exec *exec, bool continues);
 void dtn_exec_tell_end(const struct dtn_exec *exec, bool done);
 void dtn_exec_tell_start(const struct dtn_exec *exec);
 
+/* window.c.  take: make the executable, unless it was made, and lend it memory
+ * for a run.  EAGAIN: other runs will give bounce buffers back; any other code:
+ * the context is poisoned.  give: take the memory back.  warm: allocate what it
+ * needs.
+ */
+int dtn_window_take(struct dtn_exec_run *run);
+void dtn_window_give(struct dtn_exec_run *run);
+int dtn_window_warm(struct dtn_exec_run *run);
+
 /* Report an unexpected signal: mismatch.c */
 int dtn_run_mismatch(const struct dtn_exec_run *run,
                      const struct dtn_step *step,
                      const struct dtn_signal *signal);
+
+/* The step that puts: put.c */
+int dtn_run_put(struct dtn_exec_run *run, const struct dtn_exec_step *bound);
 
 /* The steps that copy and reduce: move.c */
 int dtn_run_copy(struct dtn_exec_run *run, const struct dtn_exec_step *bound);

@@ -10,7 +10,10 @@
  * share a cache and 40 us between distant cores.  With non-temporal stores they
  * take 8 us; by cross-memory attach they take 8 and 13 us.
  *
- * So the first runs of an executable try four methods in turn, each twice.  The
+ * In a fifth method nothing is exposed: the data pass through a small window
+ * (window.c).
+ *
+ * So the first runs of an executable try all methods in turn, each twice.  The
  * method with the fastest run is kept for the next 120 runs.  Peers try the
  * same method in the same run, but correctness does not depend on that, and the
  * method does not change the order of a sum.  If a run is polled, only the time
@@ -30,11 +33,14 @@
 #include "dtensor.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 enum {
     TRIES = 2,                    /* runs of each method                      */
-    PERIOD = 128                  /* runs from trials to trials               */
+    PERIOD = 128,                 /* runs from trials to trials               */
+    METHOD_CMA = 1,               /* index in `methods`                       */
+    SLICE_NS = 1000000            /* a time slice, at least                   */
 };
 #define STAGED_MAX_BYTES ((size_t)4 << 20)   /* of a space: staging doubles   */
                                              /* its memory                    */
@@ -48,9 +54,10 @@ static const struct dtn_exec_method {
     bool nt;                      /* IN is staged with non-temporal stores    */
 } methods[DTN_EXEC_NMETHODS] = {
     { .cma = { false, false } },
-    { .cma = { true, true } },
+    [METHOD_CMA] = { .cma = { true, true } },
     { .cma = { false, false }, .nt = true },
     { .cma = { false, true }, .nt = true },
+    [DTN_EXEC_WINDOW] = { .nt = false },   /* IN and OUT are not exposed      */
 };
 
 /* --------------------------------------------------------------- trials --- */
@@ -70,40 +77,101 @@ static bool run_is_private(const struct dtn_exec_run *run)
     return outside;
 }
 
+/* Are all spaces that peers access so large that none is staged as a whole? */
+static bool trial_is_large(const struct dtn_exec *exec)
+{
+    const struct dtn_sched *sched = &exec->sched;
+    bool large = true;
+
+    for (int s = DTN_IN; s <= DTN_OUT; s++)
+        large &= !sched->exposed[s] || sched->bytes[s] >= STAGED_MAX_BYTES;
+    return large;
+}
+
+/* How many methods differ for this executable, and the i-th to try. */
+static int trial_methods(const struct dtn_exec *exec)
+{
+    return !exec->window ? DTN_EXEC_WINDOW
+         : trial_is_large(exec) ? 2 : DTN_EXEC_NMETHODS;
+}
+
+static int trial_method(const struct dtn_exec *exec, int i)
+{
+    const int n = trial_methods(exec);
+
+    if (n == 2)
+        return i % 2 == 0 ? DTN_EXEC_WINDOW : METHOD_CMA;
+    return (i + (exec->window ? DTN_EXEC_WINDOW
+                              : exec->sched.expose == DTN_EXPOSE_CMA)) % n;
+}
+
 static void trial_begin(struct dtn_exec_run *run)
 {
-    const struct dtn_exec_trials *trials = &run->exec->trials;
-    const int first = run->exec->sched.expose == DTN_EXPOSE_CMA;
+    const struct dtn_exec *exec = run->exec;
+    const struct dtn_exec_trials *trials = &exec->trials;
+    const int n = trial_methods(exec);
 
     run->timed_ns = 0;
-    run->method = trials->best >= 0 ? trials->best : first;
+    run->method = trials->best >= 0 ? trials->best : trial_method(exec, 0);
     run->is_private = run_is_private(run);
-    if (run->is_private && trials->runs < TRIES * DTN_EXEC_NMETHODS) {
-        run->method = (first + trials->runs) % DTN_EXEC_NMETHODS;
+    if (run->is_private && trials->runs < TRIES * n)
+        run->method = trial_method(exec, trials->runs);
+    run->windowed = run->is_private && run->method == DTN_EXEC_WINDOW;
+    if (run->windowed || (run->is_private && trials->runs < TRIES * n))
         run->timed_ns = dtn_now_ns();
-    }
+}
+
+/* The fastest of the first `n` methods. */
+static int trial_best(const struct dtn_exec_trials *trials, int n)
+{
+    int best = 0;
+
+    for (int i = 1; i < n; i++)
+        if (trials->took_ns[i] < trials->took_ns[best])
+            best = i;
+    return best;
+}
+
+/* After a run by the method that is kept.  If other programs want the CPUs, the
+ * window waits a time slice for each piece: 8 MiB took a second, and 0.1 s
+ * staged.  Then it is left until the next trials.  If a peer wants the window,
+ * so does this rank: it would stage for nothing.
+ */
+static void trial_review(struct dtn_exec_trials *trials,
+                         const struct dtn_exec_run *run)
+{
+    const int other = trial_best(trials, DTN_EXEC_WINDOW);
+
+    if (!run->windowed)
+        return;
+    trials->best = DTN_EXEC_WINDOW;
+    if (run->timed_ns != 0
+        && (dtn_now_ns() - run->timed_ns - SLICE_NS) / 4
+           > trials->took_ns[other])
+        trials->best = other;
 }
 
 static void trial_end(const struct dtn_exec_run *run)
 {
     struct dtn_exec_trials *trials = &run->exec->trials;
-    const int tried = trials->runs;
+    const int tried = trials->runs, n = trial_methods(run->exec);
+    const int method = run->windowed ? DTN_EXEC_WINDOW : run->method;
     int64_t took;
 
     if (!run->is_private)
         return;
     trials->runs = (trials->runs + 1) % PERIOD;
-    if (run->timed_ns == 0)
+    if (tried >= TRIES * n) {
+        trial_review(trials, run);
         return;
+    }
     took = dtn_now_ns() - run->timed_ns;
-    if (tried < DTN_EXEC_NMETHODS || took < trials->took_ns[run->method])
-        trials->took_ns[run->method] = took;
-    if (tried < TRIES * DTN_EXEC_NMETHODS - 1)
-        return;
-    trials->best = 0;
-    for (int i = 1; i < DTN_EXEC_NMETHODS; i++)
-        if (trials->took_ns[i] < trials->took_ns[trials->best])
-            trials->best = i;
+    for (int i = 0; tried == 0 && i < DTN_EXEC_NMETHODS; i++)
+        trials->took_ns[i] = INT64_MAX;
+    if (took < trials->took_ns[method])
+        trials->took_ns[method] = took;
+    if (tried == TRIES * n - 1)
+        trials->best = trial_best(trials, DTN_EXEC_NMETHODS);
 }
 
 /* -------------------------------------------------------------- staging --- */
@@ -289,7 +357,7 @@ int dtn_expose(struct dtn_exec_run *run)
         dtn_direct_scratch(run);
     if (run->memory != &dtn_host && dtn_direct_missed(run))
         rc = DTENSOR_ENODEV;
-    for (int i = 0; i < run->exec->nspaces && rc == 0; i++)
+    for (int i = 0; i < run->exec->nspaces && rc == 0 && !run->windowed; i++)
         rc = space_expose(run, run->exec->spaces[i]);
     if (run->memory != &dtn_host)
         dtn_direct_say(run);
@@ -300,7 +368,7 @@ int dtn_expose(struct dtn_exec_run *run)
 
 int dtn_unexpose(struct dtn_exec_run *run, int rc)
 {
-    if (rc == 0)
+    if (rc == 0 && !run->windowed)
         rc = stage_out(run);
     spaces_hide(run);
     if (rc == 0)

@@ -7,6 +7,8 @@
  * the next READY.  If that is more than the size, it fails before it moves a
  * byte: an allgather of 4 MiB does not write into a result buffer of 2 MiB,
  * even if the two ranks made different calls.
+ *
+ * A READY that gives no address asks for the window (window.c).
  */
 #include "base/box.h"
 #include "base/error.h"
@@ -83,6 +85,20 @@ int dtn_ready_send(struct dtn_exec_run *run, const struct dtn_exec_step *bound,
 
 /* -------------------------------------------------------------- hearing --- */
 
+/* No names: the peer wants the window.  Once all READY came, all ranks know
+ * whether one of them does.
+ */
+static bool ready_windows(struct dtn_exec_run *run,
+                          const struct dtn_signal *signal)
+{
+    const bool wants = run->exec->window && signal->len == 0;
+
+    run->windowed |= wants;
+    if (run->windowed && run->nready == run->exec->nready)
+        run->end = run->step + 1;
+    return wants;
+}
+
 bool dtn_ready_receive(struct dtn_exec_run *run, struct dtn_exec_peer *peer,
                        const struct dtn_signal *signal)
 {
@@ -114,6 +130,8 @@ bool dtn_ready_receive(struct dtn_exec_run *run, struct dtn_exec_peer *peer,
         if (name.key & DTN_KEY_DEVICE && mapped[s])
             dtn_direct_adopt(run);
     }
+    if (ready_windows(run, signal))
+        return true;
     for (int s = 0; s < DTN_EXEC_NNAMES; s++)
         enough = enough && reach->bytes[s] <= behind[s];
     return enough;

@@ -112,106 +112,6 @@ static int run_wait(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
          ? dtn_signals_meet(run, bound) : rc;
 }
 
-/* Put from device memory by the CPU, to memory of a peer that is not mapped. */
-static int run_put_copied(struct dtn_exec_run *run, int rank,
-                          struct dtn_remote dst, const unsigned char *src,
-                          size_t bytes)
-{
-    unsigned char copy[8 * DTN_EAGER_MAX];
-    int rc = 0;
-
-    for (size_t part; bytes > 0 && rc == 0; bytes -= part) {
-        part = bytes < sizeof copy ? bytes : sizeof copy;
-        rc = dtn_run_download(run, copy, src, part);
-        if (rc == 0)
-            rc = dtn_put(run->ctx, rank, dst, copy, part);
-        if (rc == 0)
-            rc = dtn_flush(run->ctx, rank);
-        src += part;
-        dst.addr += part;
-    }
-    return rc;
-}
-
-/* Put a piece of a space, or continue a put that returned EAGAIN. */
-static int run_put_piece(struct dtn_exec_run *run, int rank,
-                         struct dtn_remote dst,
-                         enum dtn_space space, const unsigned char *src,
-                         size_t bytes)
-{
-    int rc = 0;
-
-    if (run->memory != &dtn_host && space <= DTN_OUT && run->bounce[space]
-        && dtn_run_is_device(run, src)) {
-        unsigned char *to = run->bounce[space]->mem
-                          + (src - run->exec->base[space]);
-
-        if (run->moved == 0)
-            rc = dtn_run_download(run, to, src, bytes);
-        if (rc != 0)
-            return rc;
-        src = to;
-    }
-    if (run->ctx->peers[rank].tp->ops->fetch && dtn_run_is_device(run, src))
-        return run_put_copied(run, rank, dst, src, bytes);
-    if (!run->polls)
-        return dtn_put(run->ctx, rank, dst, src, bytes);
-    rc = dtn_poll_put(run->ctx, rank, &run->wait, dst, src, bytes,
-                      &run->moved);
-    if (rc == 0)
-        run->moved = 0;
-    return rc;
-}
-
-/* Row by row. */
-static int run_put_box(struct dtn_exec_run *run, int rank,
-                       struct dtn_remote dst, const struct dtn_exec_step *bound)
-{
-    const int64_t elem = (int64_t)dtensor_dtype_size(run->exec->sched.dtype);
-    const unsigned char *src = dtn_run_at(run, bound->src);
-    struct dtn_exec_rows *rows = &run->rows;
-    int rc;
-
-    if (!rows->begun) {
-        rows->begun = true;
-        rows->box = run->exec->sched.boxes[bound->step->box];
-        rows->bytes = dtn_box_take_run(&rows->box) * (size_t)elem;
-        rows->walk = (struct dtn_walk){ .box = &rows->box };
-    }
-    do {
-        struct dtn_remote to = dst;
-
-        to.addr += (uint64_t)(rows->walk.dst * elem);
-        rc = run_put_piece(run, rank, to, bound->step->src.space,
-                           src + rows->walk.src * elem, rows->bytes);
-        if (rc != 0)
-            return rc;
-    } while (dtn_walk_next(&rows->walk));
-    rows->begun = false;
-    return 0;
-}
-
-static int run_put(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
-{
-    const struct dtn_step *step = bound->step;
-    const struct dtn_exec_peer *peer = bound->peer;
-    struct dtn_remote dst = peer->remote[dtn_exec_name(step->dst.space)];
-    unsigned char *there = run->memory != &dtn_host
-                         ? dtn_direct_put_at(run, bound) : NULL;
-    int rc;
-
-    if (there)
-        return dtn_direct_put(run, bound, there);
-    rc = dtn_run_settle(run, !run->polls);
-    if (rc != 0)
-        return rc;
-    dst.addr += bound->dst.offset;
-    if (step->box >= 0)
-        return run_put_box(run, peer->rank, dst, bound);
-    return run_put_piece(run, peer->rank, dst, step->src.space,
-                         dtn_run_at(run, bound->src), bound->bytes);
-}
-
 static int run_fill(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
 {
     const struct dtn_step *step = bound->step;
@@ -240,7 +140,7 @@ static int run_step(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
 {
     switch (bound->step->op) {
     case DTN_OP_PUT:
-        return run_put(run, bound);
+        return dtn_run_put(run, bound);
     case DTN_OP_FLUSH:
         return run_flush(run, bound);
     case DTN_OP_SIGNAL:
@@ -261,20 +161,22 @@ static int run_step(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
     return DTENSOR_EINVAL;
 }
 
+static int run_inside(struct dtn_exec_run *run);
+
 /* Run the steps from the next one to the end; EAGAIN: a signal has not arrived.
  */
 static int run_steps(struct dtn_exec_run *run)
 {
-    const int nsteps = run->exec->sched.nsteps;
     int rc = 0;
 
-    for (; run->step < nsteps; run->step++) {
+    for (; run->step < run->end; run->step++) {
         rc = run_step(run, &run->exec->steps[run->step]);
         if (rc != 0)
             return rc;
         run->wait.start_ns = 0;
     }
-    return dtn_run_settle(run, !run->polls);
+    rc = dtn_run_settle(run, !run->polls);
+    return rc == 0 && run->windowed ? run_inside(run) : rc;
 }
 
 /* Record this call, in case other ranks make a different one; then count it:
@@ -301,17 +203,19 @@ static bool run_exposes(const struct dtn_exec_run *run)
     return run->exec->named || run->memory != &dtn_host;
 }
 
-/* Initialise all of `run` but `polls`. */
-static int run_begin(struct dtn_exec_run *run, struct dtn_exec *exec,
-                     const void *in, void *out, uint64_t fingerprint)
+/* Initialise all of `run` but `polls`, and expose its buffers. */
+static int run_prepare(struct dtn_exec_run *run, struct dtn_exec *exec,
+                       const void *in, void *out, uint64_t fingerprint)
 {
     int rc = 0;
 
     run->exec = exec;
     run->ctx = exec->group.ctx;
     run->fingerprint = fingerprint;
-    run->refused = false;
+    run->refused = run->windowed = false;
+    run->window = NULL;
     run->step = 0;
+    run->end = exec->sched.nsteps;
     run->rows.begun = false;
     run->moved = 0;
     run->nready = 0;
@@ -327,11 +231,38 @@ static int run_begin(struct dtn_exec_run *run, struct dtn_exec *exec,
     }
     if (rc == 0 && run_exposes(run))
         rc = dtn_expose(run);
+    return rc;
+}
+
+static int run_begin(struct dtn_exec_run *run, struct dtn_exec *exec,
+                     const void *in, void *out, uint64_t fingerprint)
+{
+    int rc = run_prepare(run, exec, in, out, fingerprint);
+
     if (rc == 0 && exec->sched.streams)
         rc = dtn_signals_begin(run);
     if (rc != DTENSOR_EAGAIN)
         run_note(run);
     return rc;
+}
+
+/* Run the window's executable in place of the steps that are left out. */
+static DTN_NOINLINE int run_inside(struct dtn_exec_run *run)
+{
+    const struct dtn_exec *exec = run->exec;
+    struct dtn_exec *window;
+    int rc = 0;
+
+    if (!run->window) {
+        rc = dtn_window_take(run);
+        if (rc != 0)
+            return rc;
+        window = exec->window->exec;
+        window->started.polls = run->polls;
+        rc = run_prepare(&window->started, window, exec->base[DTN_IN],
+                         exec->base[DTN_OUT], run->fingerprint);
+    }
+    return rc == 0 ? run_steps(&exec->window->exec->started) : rc;
 }
 
 /* Of a run on a device: wait for what was launched before a failure. */
@@ -345,8 +276,20 @@ static DTN_NOINLINE void run_end_device(struct dtn_exec_run *run, int rc)
     dtn_apart_end(run);
 }
 
+static DTN_NOINLINE void run_end_inside(struct dtn_exec_run *run, int rc)
+{
+    struct dtn_exec_run *inside = &run->exec->window->exec->started;
+
+    if (inside->memory != &dtn_host)
+        run_end_device(inside, rc);
+    dtn_unexpose(inside, rc);
+    dtn_window_give(run);
+}
+
 static int run_end(struct dtn_exec_run *run, int rc, struct dtensor_error *err)
 {
+    if (run->window)
+        run_end_inside(run, rc);
     dtn_coll_of(run->ctx)->run = NULL;
     if (run->memory != &dtn_host)
         run_end_device(run, rc);
@@ -453,6 +396,8 @@ int dtn_exec_warm(struct dtn_exec *exec, const void *in, void *out,
         return rc;
     dtn_apart_turn(&exec->started, true);
     rc = exec->tries ? dtn_cma_warm(&exec->started) : 0;
+    if (rc == 0 && exec->started.is_private)
+        rc = dtn_window_warm(&exec->started);
     if (rc == 0)
         rc = dtn_run_settle(&exec->started, true);
     if (rc != 0)

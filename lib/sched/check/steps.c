@@ -164,14 +164,14 @@ static struct dtn_spot fold_source(struct dtn_checker *check, int me,
 {
     struct dtn_spot spot = check_spot(check, me, step->src);
 
+    if (q == step->own_term)
+        return check_spot(check, me, step->own);
     if (spot.rank < 0) {
         struct dtn_span src = step->src;
 
         src.rank = check->scheds[me].terms ? check->scheds[me].terms[q] : q;
         return check_spot(check, me, src);
     }
-    if (q == step->own_term)
-        return check_spot(check, me, step->own);
     if (step->own_term >= 0 && q > step->own_term)
         q--;
     spot.rank = me;
@@ -208,7 +208,7 @@ static int step_fold(struct dtn_checker *check, int me,
     if (fold_count(check, me, step) < 1)
         return dtn_check_fail(check, me, "folds nothing");
     if (step->own_term >= 0
-        && (step->src.rank < 0 || step->own.rank != me
+        && (step->own.rank != me
             || (step->own.space == DTN_ACC) != (step->src.space == DTN_ACC)))
         return dtn_check_fail(check, me, "this rank's own term does not match "
                                          "the other terms");

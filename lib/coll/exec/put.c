@@ -1,0 +1,118 @@
+/* put.c - the step that puts
+ *
+ * A put goes to the peer's transport as it is, or row by row if it is a box: 4
+ * rows of 1 KiB are four puts.  A put that returns EAGAIN continues where it
+ * stopped.  Bytes of a device that the transport cannot read leave from a
+ * bounce buffer.
+ */
+#include "base/box.h"
+#include "coll/exec/exec.h"
+#include "job/await.h"
+#include "job/bounce.h"
+#include "job/ctx.h"
+#include "sched/sched.h"
+#include "transport/transport.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Put from device memory by the CPU, to memory of a peer that is not mapped. */
+static int run_put_copied(struct dtn_exec_run *run, int rank,
+                          struct dtn_remote dst, const unsigned char *src,
+                          size_t bytes)
+{
+    unsigned char copy[8 * DTN_EAGER_MAX];
+    int rc = 0;
+
+    for (size_t part; bytes > 0 && rc == 0; bytes -= part) {
+        part = bytes < sizeof copy ? bytes : sizeof copy;
+        rc = dtn_run_download(run, copy, src, part);
+        if (rc == 0)
+            rc = dtn_put(run->ctx, rank, dst, copy, part);
+        if (rc == 0)
+            rc = dtn_flush(run->ctx, rank);
+        src += part;
+        dst.addr += part;
+    }
+    return rc;
+}
+
+/* Put a piece of a space, or continue a put that returned EAGAIN. */
+static int run_put_piece(struct dtn_exec_run *run, int rank,
+                         struct dtn_remote dst,
+                         enum dtn_space space, const unsigned char *src,
+                         size_t bytes)
+{
+    int rc = 0;
+
+    if (run->memory != &dtn_host && space <= DTN_OUT && run->bounce[space]
+        && dtn_run_is_device(run, src)) {
+        unsigned char *to = run->bounce[space]->mem
+                          + (src - run->exec->base[space]);
+
+        if (run->moved == 0)
+            rc = dtn_run_download(run, to, src, bytes);
+        if (rc != 0)
+            return rc;
+        src = to;
+    }
+    if (run->ctx->peers[rank].tp->ops->fetch && dtn_run_is_device(run, src))
+        return run_put_copied(run, rank, dst, src, bytes);
+    if (!run->polls)
+        return dtn_put(run->ctx, rank, dst, src, bytes);
+    rc = dtn_poll_put(run->ctx, rank, &run->wait, dst, src, bytes,
+                      &run->moved);
+    if (rc == 0)
+        run->moved = 0;
+    return rc;
+}
+
+/* Row by row. */
+static int run_put_box(struct dtn_exec_run *run, int rank,
+                       struct dtn_remote dst, const struct dtn_exec_step *bound)
+{
+    const int64_t elem = (int64_t)dtensor_dtype_size(run->exec->sched.dtype);
+    const unsigned char *src = dtn_run_at(run, bound->src);
+    struct dtn_exec_rows *rows = &run->rows;
+    int rc;
+
+    if (!rows->begun) {
+        rows->begun = true;
+        rows->box = run->exec->sched.boxes[bound->step->box];
+        rows->bytes = dtn_box_take_run(&rows->box) * (size_t)elem;
+        rows->walk = (struct dtn_walk){ .box = &rows->box };
+    }
+    do {
+        struct dtn_remote to = dst;
+
+        to.addr += (uint64_t)(rows->walk.dst * elem);
+        rc = run_put_piece(run, rank, to, bound->step->src.space,
+                           src + rows->walk.src * elem, rows->bytes);
+        if (rc != 0)
+            return rc;
+    } while (dtn_walk_next(&rows->walk));
+    rows->begun = false;
+    return 0;
+}
+
+int dtn_run_put(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
+{
+    const struct dtn_step *step = bound->step;
+    const struct dtn_exec_peer *peer = bound->peer;
+    struct dtn_remote dst = peer->remote[dtn_exec_name(step->dst.space)];
+    unsigned char *there = run->memory != &dtn_host
+                         ? dtn_direct_put_at(run, bound) : NULL;
+    int rc;
+
+    if (there)
+        return dtn_direct_put(run, bound, there);
+    rc = dtn_run_settle(run, !run->polls);
+    if (rc != 0)
+        return rc;
+    dst.addr += bound->dst.offset;
+    if (step->box >= 0)
+        return run_put_box(run, peer->rank, dst, bound);
+    return run_put_piece(run, peer->rank, dst, step->src.space,
+                         dtn_run_at(run, bound->src), bound->bytes);
+}
