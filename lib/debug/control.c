@@ -26,6 +26,8 @@ static void counters_stop(struct dtn_counters *counters)
     if (!counters->on)
         return;
     dtn_wire_release(counters);
+    dtn_laps_read(counters, false);
+    dtn_laps_close(counters);
     counters->ctx->watcher = NULL;
     counters->on = false;
 }
@@ -116,6 +118,7 @@ int dtensor_debug_begin(struct dtensor_ctx *ctx,
     ctx->slots[DTN_ROOM_DEBUG] = (struct dtn_slot){ counters, slot_finish,
                                                     slot_destroy };
     dtn_wire_count(counters);
+    dtn_laps_open(counters);
     ctx->watcher = &counters->watcher;
     return 0;
 }
@@ -143,6 +146,7 @@ int dtensor_debug_end(struct dtensor_ctx *ctx, struct dtensor_error *err)
     if (counters->depth > 0)
         return dtn_fail(err, DTENSOR_EINVAL, "debug_end: a call has not "
                         "returned (end outside of modules and operators)");
+    dtn_laps_read(counters, true);
     counters_stop(counters);
     return 0;
 }
@@ -190,12 +194,12 @@ int dtensor_debug_counts(const struct dtensor_ctx *ctx, const char *scope,
                          struct dtensor_debug_count *count,
                          struct dtensor_error *err)
 {
-    const struct dtn_counters *counters = dtn_counters_of(ctx);
+    const struct dtn_counters *counters =
+        dtn_counters_asked(ctx, "debug_counts", err);
     int at;
 
     if (!counters)
-        return dtn_fail(err, DTENSOR_EINVAL, "debug_counts: nothing was "
-                        "counted (call dtensor_debug_begin() first)");
+        return DTENSOR_EINVAL;
     if ((unsigned)direction >= DTENSOR_NDIRECTIONS ||
         kind < DTENSOR_DEBUG_ALL || kind >= DTENSOR_DEBUG_NKINDS)
         return dtn_fail(err, DTENSOR_EINVAL, "debug_counts: there is no "
@@ -213,12 +217,12 @@ int dtensor_debug_line(const struct dtensor_ctx *ctx, int i,
                        struct dtensor_debug_line *line,
                        struct dtensor_error *err)
 {
-    const struct dtn_counters *counters = dtn_counters_of(ctx);
+    const struct dtn_counters *counters =
+        dtn_counters_asked(ctx, "debug_line", err);
     const struct dtn_line *at;
 
     if (!counters)
-        return dtn_fail(err, DTENSOR_EINVAL, "debug_line: nothing was counted "
-                        "(call dtensor_debug_begin() first)");
+        return DTENSOR_EINVAL;
     if (i < 0 || i >= counters->nlines)
         return dtn_fail(err, DTENSOR_EINVAL, "debug_line: there is no line %d "
                         "of %d", i, counters->nlines);

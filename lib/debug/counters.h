@@ -6,9 +6,11 @@
  * kinds.c    as which collectives a redistribute counts
  * lines.c    operators, redistributes and collectives, by scope and tensors
  * wire.c     the bytes that transports take
+ * laps.c     the time of the device
  * text.c     as text
  * json.c     as JSON
- * trace.c    what began and ended when
+ * events.c   what began and ended when
+ * trace.c    the same as a file
  */
 #ifndef DTN_DEBUG_COUNTERS_H
 #define DTN_DEBUG_COUNTERS_H
@@ -22,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { DTN_SCOPE_NAME = 96, DTN_OPEN_MAX = 256 };
+enum { DTN_SCOPE_NAME = 96, DTN_OPEN_MAX = 256, DTN_LAPS = 1024 };
 
 struct dtn_scope {
     char name[DTN_SCOPE_NAME];    /* a module's path, maybe cut; or given     */
@@ -36,6 +38,7 @@ struct dtn_scope {
                                   /* noted calls                              */
         int64_t ns;               /* in it, and in those in it; backward:     */
                                   /* only of itself                           */
+        int64_t device_ns;        /* the same, of the device                  */
         struct dtensor_debug_count kind[DTENSOR_DEBUG_NKINDS]; /* of itself   */
     } side[DTENSOR_NDIRECTIONS];  /* forward and backward                     */
 };
@@ -58,11 +61,14 @@ struct dtn_line {
 };
 
 /* An event of the trace. */
+enum dtn_event_kind { DTN_EVENT_BEGIN, DTN_EVENT_END, DTN_EVENT_DEVICE };
+
 struct dtn_event {
-    int64_t ns;                   /* since counting began                     */
-    uint64_t bytes;               /* of an end: sent since its begin          */
-    int what;                     /* begin: line >= 0, or -1 - scope; end: -1 */
-    bool begins;                  /* else ends                                */
+    int64_t ns;                   /* when, by dtn_now_ns()                    */
+    uint64_t bytes;               /* END: sent since its begin                */
+    int64_t device_ns;            /* DEVICE: how long                         */
+    int what;                     /* line >= 0, or -1 - scope; END: -1        */
+    enum dtn_event_kind kind;     /* begin or end of the CPU's; the device's  */
 };
 
 /* What has begun and not ended. */
@@ -74,6 +80,7 @@ struct dtn_open {
                                   /* that counts what is moved; -1: none      */
     int what;                     /* its kind there; -1: not counted          */
     int line;                     /* of it; -1: none                          */
+    int lap;                      /* its time of the device; -1: none         */
     int64_t since_ns;             /* when it began                            */
     uint64_t moved;               /* bytes before it                          */
     const char *backward_of;      /* before it                                */
@@ -88,6 +95,16 @@ struct dtn_wired {
     const struct dtn_transport_ops *inner; /* the transport's own             */
     struct dtn_transport *tp;     /* whose; NULL: not in use                  */
     uint64_t bytes;               /* that it took                             */
+};
+
+/* What an activity gave the device, which it may still be doing. */
+struct dtn_lap {
+    struct dtn_point *begin, *end;        /* noted in the device's queue      */
+    uint64_t given;               /* memory->given when it began              */
+    struct dtn_open open;         /* the activity                             */
+    int scope;                    /* its scope                                */
+    enum dtensor_direction direction;     /* and direction                    */
+    int next;                     /* of those that ended, or that are free    */
 };
 
 struct dtn_counters {
@@ -110,6 +127,14 @@ struct dtn_counters {
     uint64_t lines_lost;          /* activities without room for a line       */
     uint64_t events_lost;         /* begins without room in the trace         */
 
+    const struct dtn_memory *device; /* whose time is counted; NULL: none     */
+    struct dtn_lap *laps;         /* [DTN_LAPS]                               */
+    int lap_free;                 /* the first that is free; -1: none         */
+    int lap_first, lap_last;      /* of those that ended, in order; -1: none  */
+    struct dtn_point *origin;     /* that the device passed ...               */
+    int64_t origin_ns;            /* ... at this time, by dtn_now_ns()        */
+    uint64_t laps_lost;           /* activities without a time of the device  */
+
     enum dtensor_direction direction; /* of what begins                       */
     int scope;                    /* the open one                             */
     int counted;                  /* see struct dtn_open                      */
@@ -126,6 +151,13 @@ static inline struct dtn_counters *dtn_counters_of(
 {
     return ctx->slots[DTN_ROOM_DEBUG].state;
 }
+
+/* laps.c: the counters for a query `what`, with what the device has done by
+ * now; NULL: nothing was counted, and `err` says so.
+ */
+const struct dtn_counters *dtn_counters_asked(const struct dtensor_ctx *ctx,
+                                              const char *what,
+                                              struct dtensor_error *err);
 
 /* The functions of the watcher; and: end the last one that has begun. */
 void dtn_counters_begin(struct dtn_watcher *watcher,
@@ -164,10 +196,23 @@ void dtn_wire_count(struct dtn_counters *counters);
 void dtn_wire_release(struct dtn_counters *counters);
 uint64_t dtn_wire_bytes(const struct dtn_counters *counters);
 
-/* trace.c: add an event.  begin: false if there is no room for it and its end.
+/* laps.c.  open: the time of the device of the context counts from now on, if
+ * one is open and has a clock.  begin: of the activity that begins; -1: none.
+ * end: of `open`, which ends.  read: add the times of what the device has done;
+ * with `waits`, of all that it was given.  close: not any more.
+ */
+void dtn_laps_open(struct dtn_counters *counters);
+int dtn_lap_begin(struct dtn_counters *counters);
+void dtn_lap_end(struct dtn_counters *counters, const struct dtn_open *open);
+void dtn_laps_read(struct dtn_counters *counters, bool waits);
+void dtn_laps_close(struct dtn_counters *counters);
+
+/* events.c: add an event.  begin: false if there is no room for it and its end.
  */
 bool dtn_trace_begin(struct dtn_counters *counters, int what, int64_t now_ns);
 void dtn_trace_end(struct dtn_counters *counters, uint64_t bytes,
                    int64_t now_ns);
+void dtn_trace_device(struct dtn_counters *counters, int what, int64_t at_ns,
+                      int64_t device_ns);
 
 #endif

@@ -15,8 +15,9 @@ static void count_write(const struct dtensor_debug_count *count, FILE *stream)
 {
     fprintf(stream, "\"calls\":%" PRIu64 ",\"predicted_bytes\":%" PRIu64
             ",\"sent_bytes\":%" PRIu64 ",\"time_ns\":%" PRId64
-            ",\"predicted_ns\":%.0f", count->calls, count->predicted_bytes,
-            count->sent_bytes, count->time_ns, count->predicted_ns);
+            ",\"device_ns\":%" PRId64 ",\"predicted_ns\":%.0f", count->calls,
+            count->predicted_bytes, count->sent_bytes, count->time_ns,
+            count->device_ns, count->predicted_ns);
 }
 
 static void collectives_write(const struct dtn_counters *counters, int scope,
@@ -71,8 +72,9 @@ static void side_write(const struct dtn_counters *counters, int scope,
     const struct dtn_side_counts *side =
         &counters->scopes[scope].side[direction];
 
-    fprintf(stream, "{\"runs\":%" PRIu64 ",\"time_ns\":%" PRId64 ",",
-            side->runs, side->ns);
+    fprintf(stream, "{\"runs\":%" PRIu64 ",\"time_ns\":%" PRId64
+            ",\"device_ns\":%" PRId64 ",", side->runs, side->ns,
+            side->device_ns);
     collectives_write(counters, scope, direction, stream);
     fprintf(stream, ",");
     lines_write(counters, scope, direction, stream);
@@ -104,16 +106,17 @@ static void scope_write(const struct dtn_counters *counters, int scope,
 int dtensor_debug_json(const struct dtensor_ctx *ctx, FILE *stream,
                        struct dtensor_error *err)
 {
-    const struct dtn_counters *counters = dtn_counters_of(ctx);
+    const struct dtn_counters *counters =
+        dtn_counters_asked(ctx, "debug_json", err);
 
     if (!counters)
-        return dtn_fail(err, DTENSOR_EINVAL, "debug_json: nothing was counted "
-                        "(call dtensor_debug_begin() first)");
+        return DTENSOR_EINVAL;
     fprintf(stream, "{\"rank\":%d,\"ranks\":%d,\"scopes_lost\":%" PRIu64
             ",\"lines_lost\":%" PRIu64 ",\"events_lost\":%" PRIu64
-            ",\n\"all\":", ctx->world.rank, ctx->world.size,
-            counters->scopes_lost, counters->lines_lost,
-            counters->events_lost);
+            ",\"device_times_lost\":%" PRIu64 ",\n\"all\":",
+            ctx->world.rank, ctx->world.size, counters->scopes_lost,
+            counters->lines_lost, counters->events_lost,
+            counters->laps_lost);
     scope_write(counters, 0, stream);
     fprintf(stream, "}\n");
     return dtn_write_end("debug_json", stream, err);

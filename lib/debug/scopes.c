@@ -76,6 +76,7 @@ static void count_add(struct dtensor_debug_count *sum,
     sum->predicted_bytes += count->predicted_bytes;
     sum->sent_bytes += count->sent_bytes;
     sum->time_ns += count->time_ns;
+    sum->device_ns += count->device_ns;
     sum->predicted_ns += count->predicted_ns;
 }
 

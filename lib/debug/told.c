@@ -137,7 +137,7 @@ void dtn_counters_begin(struct dtn_watcher *watcher,
     }
     *open = (struct dtn_open){ .kind = a->kind, .scope = counters->scope,
         .direction = counters->direction, .counted = counters->counted,
-        .what = -1, .line = -1, .since_ns = dtn_now_ns(),
+        .what = -1, .line = -1, .lap = -1, .since_ns = dtn_now_ns(),
         .moved = moved(counters), .backward_of = counters->backward_of };
     if (a->kind == DTN_WATCHED_OP)
         open->op = *a;
@@ -156,6 +156,7 @@ void dtn_counters_begin(struct dtn_watcher *watcher,
         move_begin(counters, open, a);
     if (a->kind == DTN_WATCHED_REDIST)
         watcher->cause = (struct dtn_cause){ 0 };
+    open->lap = dtn_lap_begin(counters);
     counters->depth++;
 }
 
@@ -180,6 +181,7 @@ void dtn_counters_close(struct dtn_counters *counters)
     }
     if (open->event)
         dtn_trace_end(counters, bytes, now_ns);
+    dtn_lap_end(counters, open);
     counters->scope = open->scope;
     counters->direction = open->direction;
     counters->counted = open->counted;

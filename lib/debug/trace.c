@@ -1,10 +1,8 @@
-/* trace.c - what began and ended when
+/* trace.c - what began and ended when, written
  *
- * A begin gets a place only if there is one for its end too, so that a trace
- * that is full is a good one: what it has is whole.  It is written in the JSON
- * of Chrome's trace events, which ui.perfetto.dev opens: a process for each
- * rank, times in microseconds since the clock CLOCK_MONOTONIC of the host
- * began, so that the ranks of a host can be laid over each other.
+ * In the JSON of Chrome's trace events, which ui.perfetto.dev opens: a process
+ * for each rank, times in microseconds since the clock CLOCK_MONOTONIC of the
+ * host began, so that the ranks of a host can be laid over each other.
  */
 #include "base/error.h"
 #include "debug/counters.h"
@@ -12,30 +10,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-
-bool dtn_trace_begin(struct dtn_counters *counters, int what, int64_t now_ns)
-{
-    if (counters->events_room == 0)
-        return false;
-    if (counters->nevents + counters->events_open + 2 > counters->events_room) {
-        counters->events_lost++;
-        return false;
-    }
-    counters->events[counters->nevents++] = (struct dtn_event){
-        .ns = now_ns, .what = what, .begins = true };
-    counters->events_open++;
-    return true;
-}
-
-void dtn_trace_end(struct dtn_counters *counters, uint64_t bytes,
-                   int64_t now_ns)
-{
-    counters->events[counters->nevents++] = (struct dtn_event){
-        .ns = now_ns, .bytes = bytes, .what = -1 };
-    counters->events_open--;
-}
-
-/* -------------------------------------------------------------- writing --- */
 
 static const char *const categories[DTN_NWATCHED] = {
     [DTN_WATCHED_SCOPE] = "scope", [DTN_WATCHED_MODULE] = "module",
@@ -49,11 +23,12 @@ const char *dtn_watched_word(enum dtn_watched kind)
     return categories[kind];
 }
 
+/* Thread 0 is the CPU, thread 1 the device. */
 static void event_where(const struct dtn_counters *counters, const char *ph,
                         int64_t ns, FILE *stream)
 {
-    fprintf(stream, ",\n{\"ph\":\"%s\",\"pid\":%d,\"tid\":0,\"ts\":%" PRId64
-            ".%03d", ph, counters->ctx->world.rank, ns / 1000,
+    fprintf(stream, ",\n{\"ph\":\"%s\",\"pid\":%d,\"tid\":%d,\"ts\":%" PRId64
+            ".%03d", ph, counters->ctx->world.rank, ph[0] == 'X', ns / 1000,
             (int)(ns % 1000));
 }
 
@@ -77,13 +52,39 @@ static void line_write(const struct dtn_line *line, FILE *stream)
     fprintf(stream, "}}");
 }
 
-static void begin_write(const struct dtn_counters *counters, int what,
-                        FILE *stream)
+static void what_write(const struct dtn_counters *counters, int what,
+                       FILE *stream)
 {
     if (what < 0)
         scope_write(&counters->scopes[-1 - what], stream);
     else
         line_write(&counters->lines[what], stream);
+}
+
+static void event_write(const struct dtn_counters *counters,
+                        const struct dtn_event *event, FILE *stream)
+{
+    static const char *const ph[] = { [DTN_EVENT_BEGIN] = "B",
+                                      [DTN_EVENT_END] = "E",
+                                      [DTN_EVENT_DEVICE] = "X" };
+
+    event_where(counters, ph[event->kind], event->ns, stream);
+    if (event->kind == DTN_EVENT_DEVICE)
+        fprintf(stream, ",\"dur\":%" PRId64 ".%03d", event->device_ns / 1000,
+                (int)(event->device_ns % 1000));
+    if (event->kind == DTN_EVENT_END)
+        fprintf(stream, ",\"args\":{\"sent_bytes\":%" PRIu64 "}}",
+                event->bytes);
+    else
+        what_write(counters, event->what, stream);
+}
+
+static void name_write(const struct dtn_counters *counters, int thread,
+                       const char *name, FILE *stream)
+{
+    fprintf(stream, ",\n{\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"name\":"
+            "\"thread_name\",\"args\":{\"name\":\"%s\"}}",
+            counters->ctx->world.rank, thread, name);
 }
 
 /* Names of the process, and what the times mean. */
@@ -104,17 +105,19 @@ static void head_write(const struct dtn_counters *counters, FILE *stream)
     fprintf(stream, "}},\n{\"ph\":\"M\",\"pid\":%d,\"tid\":0,\"name\":"
             "\"process_sort_index\",\"args\":{\"sort_index\":%d}}",
             world->rank, world->rank);
+    name_write(counters, 0, "CPU", stream);
+    name_write(counters, 1, "device", stream);
 }
 
 int dtensor_debug_trace(const struct dtensor_ctx *ctx, FILE *stream,
                         struct dtensor_error *err)
 {
-    const struct dtn_counters *counters = dtn_counters_of(ctx);
+    const struct dtn_counters *counters =
+        dtn_counters_asked(ctx, "debug_trace", err);
     int64_t last_ns = 0;
 
     if (!counters)
-        return dtn_fail(err, DTENSOR_EINVAL, "debug_trace: nothing was counted "
-                        "(call dtensor_debug_begin() first)");
+        return DTENSOR_EINVAL;
     if (counters->events_room == 0)
         return dtn_fail(err, DTENSOR_EINVAL, "debug_trace: there is no trace "
                         "(begin with events >= 0)");
@@ -122,13 +125,9 @@ int dtensor_debug_trace(const struct dtensor_ctx *ctx, FILE *stream,
     for (int i = 0; i < counters->nevents; i++) {
         const struct dtn_event *event = &counters->events[i];
 
-        last_ns = event->ns;
-        event_where(counters, event->begins ? "B" : "E", event->ns, stream);
-        if (event->begins)
-            begin_write(counters, event->what, stream);
-        else
-            fprintf(stream, ",\"args\":{\"sent_bytes\":%" PRIu64 "}}",
-                    event->bytes);
+        if (event->kind != DTN_EVENT_DEVICE)
+            last_ns = event->ns;
+        event_write(counters, event, stream);
     }
     for (int i = 0; i < counters->events_open; i++) {
         event_where(counters, "E", last_ns, stream);

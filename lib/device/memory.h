@@ -15,6 +15,7 @@ struct dtn_exporter;
 struct dtn_graph;
 struct dtn_launch;
 struct dtn_memory;
+struct dtn_point;
 struct dtn_reduction;
 
 /* A formula for elements, defined by a higher room: random numbers, indices,
@@ -75,6 +76,24 @@ struct dtn_word_op {
     void *word;                   /* as of post() and hold()                  */
     uint64_t value;               /* written or waited for                    */
     bool posts;                   /* written; else waited for                 */
+};
+
+/* Points in the queue of operations, by which the device tells the time. */
+struct dtn_clock {
+    /* Make a point. */
+    int (*create)(const struct dtn_memory *memory, struct dtn_point **pointp);
+
+    /* Put it behind all launched operations.  It can be put there again. */
+    int (*note)(const struct dtn_memory *memory, struct dtn_point *point);
+
+    /* Nanoseconds from when the device reached one to when it reached the
+     * other; EAGAIN: it has not reached both.
+     */
+    int (*between)(const struct dtn_memory *memory, struct dtn_point *from,
+                   struct dtn_point *to, int64_t *nsp);
+
+    /* Free a point. */
+    void (*destroy)(const struct dtn_memory *memory, struct dtn_point *point);
 };
 
 struct dtn_memory_ops {
@@ -228,6 +247,9 @@ struct dtn_memory_ops {
     /* Free what was recorded. */
     void (*forget)(const struct dtn_memory *memory, struct dtn_graph *graph);
 
+    /* The clock of the device; NULL: it has none. */
+    const struct dtn_clock *clock;
+
     /* Host memory of whole pages is about to be copied to and from memory of
      * this kind often.  A pin that fails is not reported.  NULL, as unpin():
      * nothing makes such copies faster.
@@ -248,6 +270,8 @@ struct dtn_memory {
                                   /* context's own arena                      */
     const struct dtn_exporter *exporter;  /* for transports; NULL: none       */
                                   /* reaches this memory                      */
+    uint64_t given;               /* operations that were launched so far, of */
+                                  /* kinds with a clock                       */
 };
 
 extern const struct dtn_memory dtn_host;                   /* host.c          */

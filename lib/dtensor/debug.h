@@ -30,8 +30,10 @@ struct dtensor_debug_options {
  * All memory is allocated here, by default 5 MiB; counting allocates nothing.
  * end: stop.  What was counted stays until the next begin, or until the context
  * is gone.  A context that does not count pays one branch for each activity.
+ * While it counts, times of the device appear when the device is done.
  *
- * Collective: no - each rank counts for itself.   Blocks: no.
+ * Collective: no - each rank counts for itself.
+ * Blocks: until the device, if one is open, has done what it was given.
  * Errors: EINVAL  begin: it counts already, or an option is negative; end: it
  *                 does not count, or a scope or a call is open;  ENOMEM
  * Semantics: CommDebugMode of PyTorch.
@@ -76,8 +78,10 @@ struct dtensor_debug_count {
                                /* that only plans, of all ranks together      */
     uint64_t sent_bytes;       /* that transports took from this rank, and    */
                                /* that it read from mapped memory of peers    */
-    int64_t time_ns;           /* in these calls                              */
-    double predicted_ns;       /* the same by the cost model                  */
+    int64_t time_ns;           /* in these calls, of the CPU                  */
+    int64_t device_ns;         /* for what they gave the device, from when it */
+                               /* had done what came before; 0: nothing       */
+    double predicted_ns;       /* time_ns by the cost model                   */
 };
 
 /* Counts of a kind in a scope and those in it.  `scope` is names from the

@@ -1,29 +1,41 @@
 /* events.c - points in streams
  *
  * An event is a stream and the number of a task: it has happened when the
- * stream has done that task.
+ * stream has done that task.  One that keeps its time has a task of its own,
+ * which looks at the clock.
  */
 #include "tests/standin/standin.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 struct event {
     struct standin_stream *stream; /* NULL: never recorded                    */
     uint64_t ticket;              /* number of the task                       */
     struct standin_graph *graph;  /* it was recorded into this one, or NULL   */
+    bool timed;                   /* it keeps its time                        */
+    struct timespec at;           /* when it happened                         */
     struct event *next;           /* of all                                   */
 };
 
 static struct event *events;      /* under standin_lock                       */
+
+/* With the lock. */
+static struct event *event_find(const void *handle)
+{
+    struct event *event = events;
+
+    while (event && event != handle)
+        event = event->next;
+    return event;
+}
 
 static struct event *event_of(CUevent handle, const char *call)
 {
     struct event *event;
 
     pthread_mutex_lock(&standin_lock);
-    event = events;
-    while (event && (void *)event != (void *)handle)
-        event = event->next;
+    event = event_find((void *)handle);
     pthread_mutex_unlock(&standin_lock);
     if (!event)
         standin_complain("%s: %p is no event", call, (void *)handle);
@@ -41,6 +53,7 @@ CUresult standin_cuEventCreate(CUevent *handle, unsigned flags)
     if (!event)
         return CUDA_ERROR_OUT_OF_MEMORY;
     pthread_mutex_lock(&standin_lock);
+    event->timed = !(flags & CU_EVENT_DISABLE_TIMING);
     event->next = events;
     events = event;
     pthread_mutex_unlock(&standin_lock);
@@ -69,6 +82,19 @@ CUresult standin_cuEventDestroy(CUevent handle)
     return CUDA_SUCCESS;
 }
 
+/* The event may have been destroyed meanwhile. */
+static CUresult run_stamp(struct standin_task *task)
+{
+    struct event *event;
+
+    pthread_mutex_lock(&standin_lock);
+    event = event_find(task->arg);
+    if (event)
+        clock_gettime(CLOCK_MONOTONIC, &event->at);
+    pthread_mutex_unlock(&standin_lock);
+    return CUDA_SUCCESS;
+}
+
 CUresult standin_cuEventRecord(CUevent handle, CUstream stream_handle)
 {
     CUresult rc = standin_enter_context("cuEventRecord");
@@ -83,6 +109,9 @@ CUresult standin_cuEventRecord(CUevent handle, CUstream stream_handle)
         return CUDA_ERROR_INVALID_HANDLE;
     event->stream = stream;
     event->graph = standin_recorded(stream);
+    if (event->timed && !event->graph)
+        return standin_push(stream, &(struct standin_task){ .run = run_stamp,
+                            .arg = event }, &event->ticket);
     event->ticket = event->graph ? 0 : standin_last(stream);
     return CUDA_SUCCESS;
 }
@@ -124,6 +153,27 @@ CUresult standin_cuEventSynchronize(CUevent handle)
         return rc;
     if (event->stream)
         standin_wait_done(event->stream, event->ticket);
+    return standin_stuck();
+}
+
+CUresult standin_cuEventElapsedTime(float *ms, CUevent from, CUevent to)
+{
+    struct event *event[2];
+    CUresult rc = enter_event("cuEventElapsedTime", from, &event[0]);
+
+    if (rc == CUDA_SUCCESS)
+        rc = enter_event("cuEventElapsedTime", to, &event[1]);
+    if (rc != CUDA_SUCCESS)
+        return rc;
+    for (int i = 0; i < 2; i++)
+        if (!event[i]->timed || !event[i]->stream)
+            return CUDA_ERROR_INVALID_HANDLE;
+    for (int i = 0; i < 2; i++)
+        if (!standin_is_done(event[i]->stream, event[i]->ticket))
+            return CUDA_ERROR_NOT_READY;
+    *ms = (float)((double)(event[1]->at.tv_sec - event[0]->at.tv_sec) * 1e3
+                  + (double)(event[1]->at.tv_nsec - event[0]->at.tv_nsec)
+                  / 1e6);
     return standin_stuck();
 }
 

@@ -193,7 +193,7 @@ int dtn_cuda_multiply(const struct dtn_memory *memory,
 
     if (rc != 0)
         return rc;
-    cuda->launched = true;
+    dtn_cuda_given(cuda);
     cuda->running = "a product by cuBLAS";
     rc = blas_result(cuda, "cublasGemmStridedBatchedEx", gemm(cuda, product));
     dtn_cuda_leave(cuda);

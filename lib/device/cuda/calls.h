@@ -64,6 +64,7 @@
     X(cuEventRecord, 2000, BASE, (CUevent, CUstream))                         \
     X(cuEventQuery, 2000, BASE, (CUevent))                                    \
     X(cuEventSynchronize, 2000, BASE, (CUevent))                              \
+    X(cuEventElapsedTime, 2000, BASE, (float *, CUevent, CUevent))            \
     X(cuMemGetAllocationGranularity, 10020, ARENA,                            \
       (size_t *, const CUmemAllocationProp *,                                 \
        CUmemAllocationGranularity_flags))                                     \

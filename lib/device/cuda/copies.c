@@ -48,7 +48,7 @@ int dtn_cuda_set_device(struct dtn_cuda *cuda, void *dst, int byte,
                              "%zu bytes at %p, stream %p of %s", bytes, dst,
                              (void *)cuda->stream, cuda->name);
 
-    cuda->launched = true;
+    dtn_cuda_given(cuda);
     return rc != 0 ? rc : DTN_LAUNCHED;
 }
 

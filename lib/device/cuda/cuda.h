@@ -12,6 +12,7 @@
  * queue.c      the stream, waiting for it, errors
  * values.c     words that streams write and wait for
  * graphs.c     operations that are recorded and launched again
+ * points.c     points in the stream, with the time of the device
  * pointer.c    what kind of memory an address is
  * arena.c      device memory of an arena
  * exporter.c   device memory for network cards and for peers of the host
@@ -114,6 +115,13 @@ static inline struct dtn_cuda *dtn_cuda_of(const struct dtn_memory *memory)
     return (struct dtn_cuda *)(uintptr_t)memory;
 }
 
+/* The stream has been given an operation. */
+static inline void dtn_cuda_given(struct dtn_cuda *cuda)
+{
+    cuda->launched = true;
+    cuda->memory.given++;
+}
+
 /* ops.c */
 extern const struct dtn_memory_ops dtn_cuda_ops;
 
@@ -179,6 +187,9 @@ int dtn_cuda_recorded(const struct dtn_memory *memory,
 int dtn_cuda_replay(const struct dtn_memory *memory, struct dtn_graph *graph,
                     const struct dtn_word_op ops[]);
 void dtn_cuda_forget(const struct dtn_memory *memory, struct dtn_graph *graph);
+
+/* points.c */
+extern const struct dtn_clock dtn_cuda_clock;
 
 /* pointer.c */
 bool dtn_cuda_holds(const struct dtn_memory *memory, const void *mem);

@@ -224,7 +224,7 @@ int dtn_cuda_replay(const struct dtn_memory *memory, struct dtn_graph *graph,
                              "stream %p of %s", (void *)cuda->stream,
                              cuda->name);
     if (rc == 0) {
-        cuda->launched = true;
+        dtn_cuda_given(cuda);
         cuda->running = graph->running;
     }
     dtn_cuda_leave(cuda);

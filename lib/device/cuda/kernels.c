@@ -126,7 +126,7 @@ int dtn_cuda_launch(struct dtn_cuda *cuda, struct dtn_launch *launch)
                              args, NULL),
                          "%s, stream %p of %s", name, (void *)cuda->stream,
                          cuda->name);
-    cuda->launched = true;
+    dtn_cuda_given(cuda);
     cuda->running = name;
     return rc;
 }

@@ -494,7 +494,7 @@ const struct dtn_memory_ops dtn_cuda_ops = {
     .recorded = dtn_cuda_recorded,
     .replay = dtn_cuda_replay,
     .forget = dtn_cuda_forget,
-    .pin = cuda_pin,
-    .unpin = cuda_unpin,
+    .clock = &dtn_cuda_clock,
+    .pin = cuda_pin, .unpin = cuda_unpin,
     .close = cuda_close,
 };

@@ -236,7 +236,7 @@ int dtn_cuda_follow(const struct dtn_memory *memory, void *stream,
 int dtn_cuda_copy(struct dtn_cuda *cuda, void *dst, const void *src,
                   size_t bytes)
 {
-    cuda->launched = true;
+    dtn_cuda_given(cuda);
     return dtn_cuda_result(cuda, "cuMemcpyAsync",
                            cuda->driver->cuMemcpyAsync((CUdeviceptr)dst,
                                                        (CUdeviceptr)src, bytes,

@@ -153,6 +153,7 @@ struct dtn_cuda_uuid {
     X(CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 1)                                 \
     X(CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS, 1)                                  \
     X(CU_STREAM_NON_BLOCKING, 1)                                              \
+    X(CU_EVENT_DEFAULT, 0)                                                    \
     X(CU_EVENT_BLOCKING_SYNC, 1)                                              \
     X(CU_EVENT_DISABLE_TIMING, 2)                                             \
     X(CU_STREAM_WAIT_VALUE_GEQ, 0)                                            \

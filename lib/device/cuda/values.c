@@ -58,7 +58,7 @@ int dtn_cuda_post(const struct dtn_memory *memory, void *word, uint64_t value)
 
     if (rc != 0)
         return rc;
-    cuda->launched = true;
+    dtn_cuda_given(cuda);
     rc = dtn_cuda_result(cuda, "cuStreamWriteValue64",
                          cuda->driver->cuStreamWriteValue64(
                              cuda->stream, (CUdeviceptr)word, value,
@@ -76,7 +76,7 @@ int dtn_cuda_hold(const struct dtn_memory *memory, void *word, uint64_t value)
 
     if (rc != 0)
         return rc;
-    cuda->launched = true;
+    dtn_cuda_given(cuda);
     rc = dtn_cuda_result(cuda, "cuStreamWaitValue64",
                          cuda->driver->cuStreamWaitValue64(
                              cuda->stream, (CUdeviceptr)word, value,

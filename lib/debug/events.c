@@ -1,0 +1,40 @@
+/* events.c - what began and ended when, noted
+ *
+ * A begin gets a place only if there is one for its end too, so that a trace
+ * that is full is a good one: what it has is whole.
+ */
+#include "debug/counters.h"
+
+bool dtn_trace_begin(struct dtn_counters *counters, int what, int64_t now_ns)
+{
+    if (counters->events_room == 0)
+        return false;
+    if (counters->nevents + counters->events_open + 2 > counters->events_room) {
+        counters->events_lost++;
+        return false;
+    }
+    counters->events[counters->nevents++] = (struct dtn_event){
+        .ns = now_ns, .what = what, .kind = DTN_EVENT_BEGIN };
+    counters->events_open++;
+    return true;
+}
+
+void dtn_trace_end(struct dtn_counters *counters, uint64_t bytes,
+                   int64_t now_ns)
+{
+    counters->events[counters->nevents++] = (struct dtn_event){
+        .ns = now_ns, .bytes = bytes, .what = -1, .kind = DTN_EVENT_END };
+    counters->events_open--;
+}
+
+void dtn_trace_device(struct dtn_counters *counters, int what, int64_t at_ns,
+                      int64_t device_ns)
+{
+    if (counters->nevents + counters->events_open == counters->events_room) {
+        counters->events_lost++;
+        return;
+    }
+    counters->events[counters->nevents++] = (struct dtn_event){
+        .ns = at_ns, .device_ns = device_ns, .what = what,
+        .kind = DTN_EVENT_DEVICE };
+}
