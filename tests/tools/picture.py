@@ -1,7 +1,7 @@
 """picture.py FILE.svg FILE.png LABEL... - is the picture what it should be?
 
 The words of the SVG are compared with the labels; nothing may leave the frame,
-and no words may overlap others.  The pixels of the PNG, which is what a viewer
+no words may overlap others, and they stand in the middle of their boxes.  The pixels of the PNG, which is what a viewer
 makes of the SVG, are then looked at: there is ink where words are, boxes have
 their colours, the margin is empty.  A PNG of "-" is not looked at.  Prints what
 is wrong, or "good".
@@ -13,7 +13,7 @@ import xml.etree.ElementTree as tree
 import zlib
 
 NS = "{http://www.w3.org/2000/svg}"
-CELL_X, CELL_Y, MARGIN = 8, 16, 12
+CELL_X, CELL_Y, MARGIN, GRID = 8, 16, 12, "#dddddd"
 wrong = []
 
 
@@ -35,7 +35,7 @@ class Picture:
     def __init__(self, path):
         root = tree.parse(path).getroot()
         self.size = int(number(root, "width")), int(number(root, "height"))
-        self.words, self.rects, self.lines = [], [], []
+        self.words, self.rects, self.lines, self.grid = [], [], [], []
         for text in root.iter(NS + "text"):
             x, y = number(text, "x"), number(text, "y")
             half = len(text.text) * CELL_X / 2
@@ -50,6 +50,8 @@ class Picture:
             x1, y1, x2, y2 = (number(line, n) for n in ("x1", "y1", "x2", "y2"))
             self.lines.append((min(x1, x2), min(y1, y2), max(x1, x2),
                                max(y1, y2)))
+            if line.get("stroke") == GRID:
+                self.grid.append(y1)
 
     def check(self, labels):
         frame = (MARGIN, MARGIN, self.size[0] - MARGIN, self.size[1] - MARGIN)
@@ -66,10 +68,28 @@ class Picture:
         for box in self.lines:
             if not inside(box, frame):
                 wrong.append("a line leaves the frame: %s" % (box,))
+        self.check_places()
         for i, (text, box) in enumerate(self.words):
             for other, other_box in self.words[:i]:
                 if overlap(box, other_box):
                     wrong.append("%r overlaps %r" % (text, other))
+
+
+    def check_places(self):
+        """Words are in the middle of their box, and at their grid line."""
+        levels = [(box[1] + box[3]) / 2 - 0.25 for _, box in self.words]
+        for i, (kind, _, box) in enumerate(self.rects):
+            if kind != "box" or any(k == "box" and inside(b, box)
+                                    for k, _, b in self.rects[i + 1:]):
+                continue
+            held = [level for level, (_, words) in zip(levels, self.words)
+                    if inside(words, box)]
+            middle = sum(held) / len(held) if held else 0
+            if held and abs(middle - (box[1] + box[3]) / 2) > 1:
+                wrong.append("words at %g in %s" % (middle, box))
+        for y in self.grid:
+            if not any(abs(level - y) < 1 for level in levels):
+                wrong.append("no words at the grid line %g" % y)
 
 
 class Pixels:

@@ -82,11 +82,12 @@ void picture_line(struct picture *pic, struct draw_line line)
 }
 
 /* Takes the text. */
-static void picture_add(struct picture *pic, double x, int y,
+static void picture_add(struct picture *pic, double x, double y,
                         enum draw_anchor anchor, enum draw_ink ink, char *text)
 {
     struct draw_words *words = picture_grow(pic, pic->words, pic->nwords,
                                             sizeof *words);
+    const int line = (int)floor(y + 0.5);
     int length, first;
 
     if (!words || !text || !*text) {
@@ -101,12 +102,12 @@ static void picture_add(struct picture *pic, double x, int y,
         x -= (length - 1) / 2.0;
     first = (int)floor(x - (length - 1) / 2.0 + 0.5);
     pic->words = words;
-    words[pic->nwords++] = (struct draw_words){ first, y, length, x, ink,
-                                                text };
-    picture_reach(pic, first + length - 1, y);
+    words[pic->nwords++] = (struct draw_words){ first, line, length, x, y,
+                                                ink, text };
+    picture_reach(pic, first + length - 1, (int)ceil(y));
 }
 
-void picture_words(struct picture *pic, double x, int y,
+void picture_words(struct picture *pic, double x, double y,
                    enum draw_anchor anchor, enum draw_ink ink,
                    const char *fmt, ...)
 {

@@ -37,7 +37,7 @@ struct draw_line {
 struct draw_words {
     int x, y;                     /* cell of the first character              */
     int length;                   /* characters                               */
-    double middle;                /* between cells, where SVG can centre them */
+    double middle, line;          /* where SVG has them, also between cells   */
     enum draw_ink ink;            /* how they are written                     */
     char *text;                   /* one line of UTF-8                        */
 };
@@ -63,8 +63,10 @@ void picture_fini(struct picture *pic);
 void picture_box(struct picture *pic, struct draw_box box);
 void picture_line(struct picture *pic, struct draw_line line);
 
-/* x is the first cell of the words, their middle or their last cell. */
-void picture_words(struct picture *pic, double x, int y,
+/* x is the first cell of the words, their middle or their last cell; y may be
+ * between two cells, as in the middle of a box.
+ */
+void picture_words(struct picture *pic, double x, double y,
                    enum draw_anchor anchor, enum draw_ink ink,
                    const char *fmt, ...)
     __attribute__((format(printf, 6, 7)));

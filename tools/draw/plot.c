@@ -81,8 +81,8 @@ static void plot_axes(const struct plot *plot, const char *unit)
     for (double at = plot->bottom; at <= plot->top; at++) {
         const double y = plot_y(plot, pow(10, at));
 
-        picture_words(plot->pic, plot->x - 2, (int)(y + 0.5), DRAW_RIGHT,
-                      DRAW_FAINT, "%.6g", pow(10, at));
+        picture_words(plot->pic, plot->x - 2, y, DRAW_RIGHT, DRAW_FAINT, "%.6g",
+                      pow(10, at));
         if (at > plot->bottom && at < plot->top)
             picture_line(plot->pic, (struct draw_line){
                 plot->x, y, plot->x + plot->w, y, DRAW_GRID, false, false });
@@ -91,7 +91,7 @@ static void plot_axes(const struct plot *plot, const char *unit)
         step = 1;
     for (double at = ceil(plot->low); at <= plot->high; at += step) {
         plot_size(exp2(at), size);
-        picture_words(plot->pic, (int)(plot_x(plot, exp2(at)) + 0.5),
+        picture_words(plot->pic, plot_x(plot, exp2(at)),
                       plot->y + plot->h + 1, DRAW_CENTRE, DRAW_FAINT, "%s",
                       size);
     }

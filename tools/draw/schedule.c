@@ -10,11 +10,12 @@
 #include "tools/draw/bytes.h"
 #include "tools/draw/play.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { LANES_FINE = 16, LANE_TEXT = 5, LANE_LEFT = 10, LINES_TEXT = 64,
-       LINES_FINE = 56, TICKS = 8, CHART_GREY = 9 };
+       LINES_FINE = 56, TICKS = 10, CHART_GREY = 9 };
 
 struct chart {
     struct picture *pic;
@@ -58,17 +59,23 @@ static double chart_y(const struct chart *c, double ns)
                     * LINES_FINE;
 }
 
+/* 1, 2 or 5 times a power of ten: of 174 us, ticks are 20 us apart. */
+static double chart_step(double end_ns)
+{
+    const double least = end_ns / TICKS, ten = pow(10, floor(log10(least)));
+
+    return least <= ten ? ten : least <= 2 * ten ? 2 * ten
+         : least <= 5 * ten ? 5 * ten : 10 * ten;
+}
+
 static void chart_ticks(const struct chart *c)
 {
+    const double end = c->play->end_ns, step = end > 0 ? chart_step(end) : 1;
     char text[32];
 
-    for (int i = 0; i <= TICKS; i++) {
-        double ns = c->play->end_ns * i / TICKS;
-
-        picture_words(c->pic, 0, (int)(chart_y(c, ns) + 0.5), DRAW_LEFT,
-                      DRAW_FAINT, "%s", draw_time(ns / 1e3, text,
-                                                  sizeof text));
-    }
+    for (int i = 0; i * step <= end; i++)
+        picture_words(c->pic, 0, chart_y(c, i * step), DRAW_LEFT, DRAW_FAINT,
+                      "%s", draw_time(i * step / 1e3, text, sizeof text));
 }
 
 /* A reduction is a thick piece of the line of its rank. */
@@ -157,7 +164,7 @@ static void chart_text(const struct chart *c)
 static void chart_legend(struct chart *c)
 {
     size_t least = 0, most = 0;
-    char low[32], high[32], time[32], text[300];
+    char low[32], high[32], time[32], sizes[80] = "no data", text[300];
 
     for (int i = 0; i < c->play->n; i++) {
         const struct play_event *event = &c->play->event[i];
@@ -172,9 +179,11 @@ static void chart_legend(struct chart *c)
     draw_bytes((double)least, low, sizeof low);
     draw_bytes((double)most, high, sizeof high);
     draw_time(c->play->end_ns / 1e3, time, sizeof time);
-    snprintf(text, sizeof text, "%s when played step by step; messages of "
-             "%s%s%s%s%s", time, low, least < most ? " to " : "",
-             least < most ? high : "", c->n < dtensor_mesh_size(c->mesh)
+    if (most > 0)
+        snprintf(sizes, sizeof sizes, "messages of %s%s%s", low, least < most
+                 ? " to " : "", least < most ? high : "");
+    snprintf(text, sizeof text, "%s when played step by step; %s%s%s", time,
+             sizes, c->n < dtensor_mesh_size(c->mesh)
              ? "; the first ranks are drawn" : "", c->room.fine
              ? "; dashed: signals; thick: local copies and reductions" : "");
     c->top += picture_wrapped(c->pic, 0, c->top, c->room.columns, DRAW_FAINT,

@@ -188,14 +188,14 @@ static void spec_draw_block(struct spec_drawing *d, struct draw_box box,
 {
     char words[SPEC_WORDS + 1], mark[40];
     int first = spec_block(d, row, col, words);
-    int y = box.y + (box.h + 1) / 2;
+    double y = box.y + box.h / 2.0;
 
     box.colour = first < 0 ? DRAW_NO_COLOUR : first;
     box.hatched = d->nterms > 1;
     picture_box(d->pic, box);
     if (box.hatched && box.h > 2) {
-        y = box.y + box.h / 2;
-        picture_words(d->pic, box.x + box.w / 2.0, y++, DRAW_CENTRE,
+        y += 0.5;
+        picture_words(d->pic, box.x + box.w / 2.0, y - 1, DRAW_CENTRE,
                       DRAW_STRONG, "%s", spec_mark(d->spec, mark));
     }
     picture_words(d->pic, box.x + box.w / 2.0, y, DRAW_CENTRE, DRAW_PLAIN,
@@ -211,7 +211,7 @@ static void spec_blocks(struct spec_drawing *d, int left)
     for (int i = 0; i < d->rows.n; i++) {
         int x = left, h = d->rows.cells[i] + 1;
 
-        picture_words(d->pic, d->x, y + (h + 1) / 2, DRAW_LEFT, DRAW_FAINT,
+        picture_words(d->pic, d->x, y + h / 2.0, DRAW_LEFT, DRAW_FAINT,
                       "%s", draw_axis_label(&d->rows, i, label, sizeof label));
         for (int j = 0; j < d->cols.n; j++) {
             int w = d->cols.cells[j] + 1;

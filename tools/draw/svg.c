@@ -120,7 +120,7 @@ static void svg_words(const struct picture *pic, const struct draw_words *words,
     };
     const struct draw_box *under = picture_box_at(pic, words->x, words->y);
     const double middle = svg_x(words->middle);
-    const double top = MARGIN + words->y * CELL_Y;
+    const double top = MARGIN + words->line * CELL_Y;
 
     if (under && under->hatched)
         fprintf(stream, "<rect class=\"plate\" x=\"%g\" y=\"%g\" "

@@ -37,10 +37,10 @@ static int picture_schedule(struct picture *pic, const struct plan_job *job,
     struct dtensor_error err;
     char title[200], bytes[32];
 
-    snprintf(title, sizeof title, "%s by %s, %s over %d ranks",
-             plan_collectives[job->call.coll], way,
-             draw_bytes((double)job->size, bytes, sizeof bytes),
-             dtensor_mesh_size(job->mesh));
+    draw_bytes((double)job->size, bytes, sizeof bytes);
+    snprintf(title, sizeof title, "%s by %s%s%s over %d ranks",
+             plan_collectives[job->call.coll], way, job->size ? ", " : "",
+             job->size ? bytes : "", dtensor_mesh_size(job->mesh));
     if (draw_schedule(pic, &(struct draw_call){ title, job->mesh, &job->call,
                                                 way, host }, room, &err) == 0)
         return PLAN_GOOD;
