@@ -89,9 +89,9 @@ fi
 
 # ------------------------------------------------------------------ words ---
 # The command that ./bootstrap demo ends with, on what is built already.
-ln -s "$top_builddir" build
+mkdir -p build/demo && ln -s "$top_builddir/dtensor-bench" build/demo
 sed -n '/^demo)/,/;;/p' "$top_srcdir/bootstrap" |
-    awk '/build\/dtensor-bench/ { inside = 1 } /;;/ { exit } inside' >demo.sh
+    awk '/build\/demo\/dtensor-bench/ { inside = 1 } /;;/ { exit } inside' >demo.sh
 timeout 120 bash demo.sh >demo.out 2>&1
 is "the demo runs, and all it moves is right" \
     "$? $(grep -c '^# wrong results 0 ' demo.out) $(grep -c '^# after' demo.out)" \
@@ -102,10 +102,15 @@ is "which is what the header has" "$(
     awk '/^enum dtensor_dtype/ { inside = 1 } /DTENSOR_NDTYPES/ { exit }
         inside && /^ +DTENSOR_/ { n++ } END { print n }' \
         "$top_srcdir/lib/dtensor/types.h")" 17
-is "the two commands of the README are words bootstrap knows" "$(
+is "the commands of the README are words bootstrap knows" "$(
     grep -oE '\./bootstrap [a-z]+' "$readme" | sort -u |
     while read -r _ word; do
         grep -qE "^$word\)" "$top_srcdir/bootstrap" || echo "$word"
+    done)" ""
+is "the functions that the README names exist" "$(
+    grep -oE 'dtensor_[a-z_]+\(\)' "$readme" | tr -d '()' | sort -u |
+    while read -r name; do
+        grep -qE "\b$name\(" "$top_srcdir"/lib/dtensor/*.h || echo "$name"
     done)" ""
 is "the files the README names exist" "$(
     grep -oE '\((conf|man|tests|[A-Z]+\.md)[a-zA-Z0-9_./-]*\)' "$readme" |
