@@ -123,23 +123,72 @@ void dtn_launch_softmax(bool logarithm, const struct dtn_array *out,
         .how = logarithm ? DTN_FINISH_LOG : DTN_FINISH_EXP }, out);
 }
 
-void dtn_launch_cross_entropy(const struct dtn_array *loss,
-                              const struct dtn_array *in,
-                              const struct dtn_array *target, int dim,
-                              void *memory, struct dtn_launches *launches)
+/* A number of each row as f64, in memory of the rows. */
+static struct dtn_array numbers(struct dtn_totals *rows,
+                                const struct dtn_array *known)
 {
-    const struct dtn_array arrays[] = { dtn_array_expanded(loss, in), *in,
-                                        dtn_array_expanded(target, in) };
-    struct dtn_totals rows = dtn_rows_of(arrays, 3, 1u << dim, memory,
+    const struct dtn_array each = dtn_array_packed(
+        dtn_rows_take(rows, rows->count), DTENSOR_F64, known->ndim,
+        known->shape);
+
+    dtn_launch_cast(&each, known, &rows->to->launch[rows->to->n++]);
+    return each;
+}
+
+void dtn_launch_softmax_finish(const struct dtn_array *out,
+                               const struct dtn_array *in,
+                               const struct dtn_array *most,
+                               const struct dtn_array *sum, int dim,
+                               void *memory, struct dtn_launches *launches)
+{
+    const struct dtn_array arrays[] = { *out, *in };
+    struct dtn_totals rows = dtn_rows_of(arrays, 2, 1u << dim, memory,
+                                         launches);
+    const struct dtn_array from = numbers(&rows, most);
+    const struct dtn_array by = numbers(&rows, sum);
+
+    dtn_launch_pointwise(DTN_RECIPROCAL, &by,
+                         (const struct dtn_array *const[]){ &by }, NULL,
+                         &launches->launch[launches->n++]);
+    dtn_rows_finish(&rows, &(struct dtn_finish_args){
+        .by = { from.data, by.data }, .how = DTN_FINISH_EXP }, out);
+}
+
+/* A total of which `out`, which may be NULL, has an element of each row. */
+static void total_put(struct dtn_totals *rows, const struct dtn_row_loss *of,
+                      const struct dtn_array *out, struct dtn_row_total *total)
+{
+    const struct dtn_array arrays[] = {
+        dtn_array_expanded(out ? out : of->loss, of->in), *of->in };
+    const struct dtn_kernel_grid outer = rows->outer;
+    struct dtn_strips strips;
+
+    dtn_strips_begin(&strips, arrays, 2, 1u << of->dim);
+    rows->outer = dtn_grid_of(&strips.outer);
+    total->out = out;
+    dtn_rows_total(rows, total);
+    rows->outer = outer;
+}
+
+void dtn_launch_cross_entropy(const struct dtn_row_loss *of, void *memory,
+                              struct dtn_launches *launches)
+{
+    const struct dtn_array arrays[] = {
+        dtn_array_expanded(of->loss, of->in), *of->in,
+        dtn_array_expanded(of->target, of->in) };
+    struct dtn_totals rows = dtn_rows_of(arrays, 3, 1u << of->dim, memory,
                                          launches);
     double *most = dtn_rows_take(&rows, rows.count);
 
-    dtn_rows_total(&rows, &(struct dtn_row_total){ .kind = DTN_TOTAL_MAX,
-                                                   .result = most });
+    total_put(&rows, of, of->most, &(struct dtn_row_total){
+        .kind = DTN_TOTAL_MAX, .result = most });
+    if (of->sum)
+        total_put(&rows, of, of->sum, &(struct dtn_row_total){
+            .kind = DTN_TOTAL_EXP, .middle = most });
     dtn_rows_total(&rows, &(struct dtn_row_total){
         .kind = DTN_TOTAL_EXP, .end = DTN_END_LOSS, .middle = most,
-        .with = target->data, .out = loss,
-        .index_bytes = dtn_dtype_size(target->dtype) });
+        .with = of->target->data, .out = of->loss, .same = of->sum != NULL,
+        .index_bytes = dtn_dtype_size(of->target->dtype) });
 }
 
 /* `array` as it lies along the rows, without their elements. */

@@ -10,6 +10,7 @@
 #include "math/array.h"
 #include "math/norm.h"
 #include "math/reduction.h"
+#include "math/softmax.h"
 
 #include <stdbool.h>
 
@@ -24,10 +25,13 @@ bool dtn_launch_reduce(enum dtn_reduction_kind kind,
 void dtn_launch_softmax(bool logarithm, const struct dtn_array *out,
                         const struct dtn_array *in, int dim, void *memory,
                         struct dtn_launches *launches);
-void dtn_launch_cross_entropy(const struct dtn_array *loss,
-                              const struct dtn_array *in,
-                              const struct dtn_array *target, int dim,
-                              void *memory, struct dtn_launches *launches);
+void dtn_launch_softmax_finish(const struct dtn_array *out,
+                               const struct dtn_array *in,
+                               const struct dtn_array *most,
+                               const struct dtn_array *sum, int dim,
+                               void *memory, struct dtn_launches *launches);
+void dtn_launch_cross_entropy(const struct dtn_row_loss *of, void *memory,
+                              struct dtn_launches *launches);
 void dtn_launch_norm(const struct dtn_norm *norm, void *memory,
                      struct dtn_launches *launches);
 

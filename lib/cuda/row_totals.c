@@ -143,7 +143,7 @@ void dtn_rows_total(struct dtn_totals *rows, const struct dtn_row_total *total)
     if (rows->count == 0)
         return;
     args = total_args(rows, total);
-    if (blocks > 0) {
+    if (blocks > 0 && !total->same) {
         total_launch(rows, DTN_KERNEL_total_lanes, &args, blocks * rows->lanes);
         total_launch(rows, DTN_KERNEL_total_blocks, &args, blocks);
     }

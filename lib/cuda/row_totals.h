@@ -62,6 +62,8 @@ struct dtn_row_total {
     const struct dtn_array *out;  /* the same as elements; NULL               */
     double p, epsilon;            /* see struct dtn_total_args                */
     bool is_truth;                /* what differs from 0 is counted           */
+    bool same;                    /* of the same elements as the last total,  */
+                                  /* with another end                         */
     size_t index_bytes;           /* LOSS: of a target                        */
 };
 void dtn_rows_total(struct dtn_totals *rows, const struct dtn_row_total *total);

@@ -153,24 +153,39 @@ static double row_pick(const struct dtn_strips *rows,
                     (int64_t)dtn_dtype_size(in->dtype), 0);
 }
 
-void dtn_cross_entropy(const struct dtn_array *loss, const struct dtn_array *in,
-                       const struct dtn_array *target, int dim)
+/* `array`, or if it is NULL another one in its place. */
+static struct dtn_array array_or(const struct dtn_array *array,
+                                 const struct dtn_array *other,
+                                 const struct dtn_array *like)
 {
-    enum { LOSS, TARGET = 2 };
-    const struct dtn_array arrays[] = { dtn_array_expanded(loss, in), *in,
-                                        dtn_array_expanded(target, in) };
+    return dtn_array_expanded(array ? array : other, like);
+}
+
+void dtn_cross_entropy(const struct dtn_row_loss *of)
+{
+    enum { LOSS, TARGET = 2, LARGEST, TOTAL };
+    const struct dtn_array arrays[] = {
+        dtn_array_expanded(of->loss, of->in), *of->in,
+        dtn_array_expanded(of->target, of->in),
+        array_or(of->most, of->loss, of->in),
+        array_or(of->sum, of->loss, of->in) };
     struct dtn_strips rows;
 
-    dtn_strips_begin(&rows, arrays, 3, 1u << dim);
+    dtn_strips_begin(&rows, arrays, 5, 1u << of->dim);
     for (bool more = dtn_strips_first(&rows); more;
          more = dtn_strips_next(&rows)) {
         const double most = row_total(&rows, IN, DTN_TOTAL_MAX,
                                       (double)-INFINITY, 0);
-        const int64_t i = dtn_load_int(target->dtype, rows.row.at[TARGET], 0);
+        const double sum = row_sum(&rows, IN, most);
+        const int64_t i = dtn_load_int(of->target->dtype, rows.row.at[TARGET],
+                                       0);
 
-        dtn_strips_set(&rows, LOSS,
-                       most + dtn_log_f64(row_sum(&rows, IN, most)) -
-                       row_pick(&rows, in, dim, i));
+        if (of->most)
+            dtn_strips_set(&rows, LARGEST, most);
+        if (of->sum)
+            dtn_strips_set(&rows, TOTAL, sum);
+        dtn_strips_set(&rows, LOSS, most + dtn_log_f64(sum) -
+                                    row_pick(&rows, of->in, of->dim, i));
     }
 }
 

@@ -29,12 +29,19 @@ void dtn_softmax_finish(bool logarithm, const struct dtn_array *out,
                         const struct dtn_array *most,
                         const struct dtn_array *sum);
 
-/* loss = m + log(s) - x[target] along dimension `dim`, where `loss` and
- * `target` have size 1.  `loss` has the type of `in` or another one of floats.
+/* The loss of each row along dimension `dim`, m + log(s) - x[target].  All
+ * arrays but `in` have size 1 there, and those that are written any float type.
  * A target outside of the row is that of another rank: its x is taken as 0.
  */
-void dtn_cross_entropy(const struct dtn_array *loss, const struct dtn_array *in,
-                       const struct dtn_array *target, int dim);
+struct dtn_row_loss {
+    const struct dtn_array *loss; /* where it goes                            */
+    const struct dtn_array *most; /* m; NULL: not wanted                      */
+    const struct dtn_array *sum;  /* s; NULL: not wanted                      */
+    const struct dtn_array *in;   /* x                                        */
+    const struct dtn_array *target;    /* i64 or i32                          */
+    int dim;                      /* along which rows lie                     */
+};
+void dtn_cross_entropy(const struct dtn_row_loss *of);
 
 /* The gradient of the input from `out`, which is what came out, and the
  * gradient of that: out (g - sum of g out), or of the logarithm g - exp(out)

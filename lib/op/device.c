@@ -171,19 +171,33 @@ void dtn_op_norm(const struct dtn_parts *parts, const struct dtn_norm *norm)
     device_launch_all(parts->device, &launches);
 }
 
-void dtn_op_cross_entropy(const struct dtn_parts *parts,
-                          const struct dtn_array *loss,
-                          const struct dtn_array *in,
-                          const struct dtn_array *target, int dim)
+void dtn_op_softmax_finish(const struct dtn_parts *parts,
+                           const struct dtn_array *out,
+                           const struct dtn_array *in,
+                           const struct dtn_array *most,
+                           const struct dtn_array *sum, int dim)
 {
     struct dtn_launches launches;
 
     if (!parts->device) {
-        dtn_cross_entropy(loss, in, target, dim);
+        dtn_softmax_finish(false, out, in, most, sum);
         return;
     }
-    dtn_launch_cross_entropy(loss, in, target, dim, device_work(parts->device),
-                             &launches);
+    dtn_launch_softmax_finish(out, in, most, sum, dim,
+                              device_work(parts->device), &launches);
+    device_launch_all(parts->device, &launches);
+}
+
+void dtn_op_cross_entropy(const struct dtn_parts *parts,
+                          const struct dtn_row_loss *of)
+{
+    struct dtn_launches launches;
+
+    if (!parts->device) {
+        dtn_cross_entropy(of);
+        return;
+    }
+    dtn_launch_cross_entropy(of, device_work(parts->device), &launches);
     device_launch_all(parts->device, &launches);
 }
 

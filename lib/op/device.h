@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 struct dtn_launch;
+struct dtn_row_loss;
 struct dtn_memory;
 struct dtn_norm_backward;
 
@@ -57,8 +58,9 @@ void dtn_op_pointwise(const struct dtn_parts *parts, enum dtn_pointwise op,
  */
 void *dtn_op_room(const struct dtn_parts *parts, size_t bytes);
 
-/* dtn_reduce_dims(), dtn_softmax(), dtn_norm(), dtn_cross_entropy(),
- * dtn_extreme(), and gradients; of dtn_norm_backward() `sums` is set here.
+/* dtn_reduce_dims(), dtn_softmax(), dtn_norm(), dtn_softmax_finish() without
+ * logarithm, dtn_cross_entropy(), dtn_extreme(), and gradients; of
+ * dtn_norm_backward() `sums` is set here.
  */
 void dtn_op_reduce(const struct dtn_parts *parts, enum dtn_reduction_kind kind,
                    const struct dtn_array *out, const struct dtn_array *in,
@@ -67,10 +69,13 @@ void dtn_op_softmax(const struct dtn_parts *parts, bool logarithm,
                     const struct dtn_array *out, const struct dtn_array *in,
                     int dim);
 void dtn_op_norm(const struct dtn_parts *parts, const struct dtn_norm *norm);
+void dtn_op_softmax_finish(const struct dtn_parts *parts,
+                           const struct dtn_array *out,
+                           const struct dtn_array *in,
+                           const struct dtn_array *most,
+                           const struct dtn_array *sum, int dim);
 void dtn_op_cross_entropy(const struct dtn_parts *parts,
-                          const struct dtn_array *loss,
-                          const struct dtn_array *in,
-                          const struct dtn_array *target, int dim);
+                          const struct dtn_row_loss *of);
 void dtn_op_extreme(const struct dtn_parts *parts, bool largest,
                     const struct dtn_array *value,
                     const struct dtn_array *index,

@@ -91,9 +91,8 @@ static void multiply(const struct dtn_parts *parts, enum dtn_pointwise how,
 size_t dtn_work_loss_backward(const struct dtn_local *local,
                               const struct dtn_parts *parts)
 {
-    struct dtn_parts of = *parts;
+    const struct dtn_parts of = dtn_parts_after(parts);
 
-    of.in++;                      /* the rows are those of the scores         */
     return dtensor_dtype_size(parts->out[0].dtype) +
            dtn_work_cut(&of, 1u << (of.in->ndim - 1));
 }
@@ -115,23 +114,39 @@ static void take_one(const struct dtn_parts *parts,
     dtn_op_scatter(parts, out, dim, target, &ones, true);
 }
 
+/* The softmax of rows of which the largest score and the sum are known. */
+static void known_softmax(const struct dtn_parts *parts, int dim)
+{
+    const struct dtn_array most = column(&parts->in[3], dim + 1);
+    const struct dtn_array sum = column(&parts->in[4], dim + 1);
+
+    dtn_op_softmax_finish(parts, &parts->out[0], &parts->in[1], &most, &sum,
+                          dim);
+}
+
 /* softmax - one at the target, or -1 at the target. */
 static int loss_slope(const struct dtn_local *local,
                       const struct dtn_parts *parts,
                       const struct dtn_array *target, struct dtensor_error *err)
 {
     const struct dtn_array *out = &parts->out[0];
+    const struct dtn_parts of = dtn_parts_after(parts);
     const int dim = out->ndim - 1;
+    int rc = 0;
 
-    if (parts->among)
-        return dtn_loss_backward_cut(local->which, target,
-                                     dtn_cut_first(parts, 1), parts, err);
-    if (local->which)
-        dtn_op_softmax(parts, false, out, &parts->in[1], dim);
-    else
+    if (!local->which)
         dtn_op_fill(parts, out, 0);
-    take_one(parts, target, dim);
-    return 0;
+    else if (parts->nin > 3)
+        known_softmax(parts, dim);
+    else if (parts->among)
+        rc = dtn_softmax_cut(false, &of, 1u << dim, err);
+    else
+        dtn_op_softmax(parts, false, out, of.in, dim);
+    if (rc == 0 && parts->among)
+        dtn_take_one_cut(target, dtn_cut_first(parts, 1), parts);
+    else if (rc == 0)
+        take_one(parts, target, dim);
+    return rc;
 }
 
 /* That times g, over n of a mean. */

@@ -300,6 +300,19 @@ static void pick(const struct dtn_parts *parts, const struct dtn_array *target,
     dtn_cast(to, &found);
 }
 
+/* Numbers of rows as output i, if it is wanted. */
+static void give(const struct dtn_parts *parts, int i,
+                 const struct dtn_array *numbers)
+{
+    struct dtn_array out = *numbers;
+
+    if (parts->nout <= i)
+        return;
+    out.data = parts->out[i].data;
+    out.dtype = parts->out[i].dtype;
+    dtn_cast(&out, numbers);
+}
+
 int dtn_cross_entropy_cut(const struct dtn_array *losses,
                           const struct dtn_array *target, int64_t first,
                           const struct dtn_parts *parts,
@@ -318,6 +331,8 @@ int dtn_cross_entropy_cut(const struct dtn_array *losses,
     rc = reduce(parts, &sum, 2, DTENSOR_SUM, err);
     if (rc != 0)
         return rc;
+    give(parts, 1, &most);
+    give(parts, 2, &sum);
     for (int64_t i = 0; i < dtn_array_count(&most); i++)
         m[i] += log(((double *)sum.data)[i]) - ((double *)picked.data)[i];
     dtn_cast(losses, &most);
@@ -379,8 +394,7 @@ int64_t dtn_cut_first(const struct dtn_parts *parts, int i)
 
 /* ------------------------------------------------------------ backwards --- */
 
-/* The parts from input 1 on, of which the first has the rows. */
-static struct dtn_parts parts_after(const struct dtn_parts *parts)
+struct dtn_parts dtn_parts_after(const struct dtn_parts *parts)
 {
     struct dtn_parts after = *parts;
 
@@ -416,7 +430,7 @@ int dtn_norm_backward_cut(const struct dtn_norm_backward *norm,
                           const struct dtn_parts *parts,
                           struct dtensor_error *err)
 {
-    const struct dtn_parts of = parts_after(parts);
+    const struct dtn_parts of = dtn_parts_after(parts);
     struct dtn_norm_backward last = *norm;
     struct dtn_array mean, rstd, sums;
     unsigned row = 0;
@@ -438,13 +452,13 @@ int dtn_norm_backward_cut(const struct dtn_norm_backward *norm,
     return rc;
 }
 
-/* Subtract 1 at the targets that are here. */
-static void take_one(const struct dtn_parts *of, const struct dtn_array *target,
-                     int64_t first)
+void dtn_take_one_cut(const struct dtn_array *target, int64_t first,
+                      const struct dtn_parts *parts)
 {
-    const int dim = of->in->ndim - 1;
-    struct dtn_array table = of->out[0];
-    struct dtn_array place = numbers(of, 1u << dim, 2), ones = place;
+    const struct dtn_parts of = dtn_parts_after(parts);
+    const int dim = of.in->ndim - 1;
+    struct dtn_array table = of.out[0];
+    struct dtn_array place = numbers(&of, 1u << dim, 2), ones = place;
     double minus;                 /* room for one of any type                 */
 
     dtn_store(table.dtype, &minus, 0, -1);
@@ -458,22 +472,4 @@ static void take_one(const struct dtn_parts *of, const struct dtn_array *target,
     ones.dtype = table.dtype;
     memset(ones.stride, 0, sizeof ones.stride);
     dtn_array_put(&table, &place, &ones, true);
-}
-
-int dtn_loss_backward_cut(bool scores, const struct dtn_array *target,
-                          int64_t first, const struct dtn_parts *parts,
-                          struct dtensor_error *err)
-{
-    const struct dtn_parts of = parts_after(parts);
-    const struct dtn_array *out = &parts->out[0];
-    int rc = 0;
-
-    if (scores)
-        rc = dtn_softmax_cut(false, &of, 1u << (out->ndim - 1), err);
-    else if (dtn_array_count(out) > 0)
-        memset(out->data, 0, (size_t)dtn_array_count(out) *
-                             dtensor_dtype_size(out->dtype));
-    if (rc == 0)
-        take_one(&of, target, first);
-    return rc;
 }

@@ -37,7 +37,7 @@ int dtn_norm_cut(const struct dtn_norm *norm, const struct dtn_parts *parts,
                  struct dtensor_error *err);
 
 /* The losses of rows along the last dimension; this rank has the classes from
- * `first` on.
+ * `first` on.  Outputs 1 and 2 are written, if there are any.
  */
 int dtn_cross_entropy_cut(const struct dtn_array *losses,
                           const struct dtn_array *target, int64_t first,
@@ -56,14 +56,20 @@ int dtn_nll_mean_cut(const struct dtn_array *mean,
                      const struct dtn_parts *parts, struct dtensor_error *err);
 
 /* Backwards.  Norm: of the operands of dtn_norm_backward(), the input being
- * input 1.  Loss: softmax, if the input is scores, less one at the target.
+ * input 1.
  */
 int dtn_norm_backward_cut(const struct dtn_norm_backward *norm,
                           const struct dtn_parts *parts,
                           struct dtensor_error *err);
-int dtn_loss_backward_cut(bool scores, const struct dtn_array *target,
-                          int64_t first, const struct dtn_parts *parts,
-                          struct dtensor_error *err);
+
+/* Of a loss: subtract 1 from output 0 at the targets that are here, of classes
+ * from `first` on.
+ */
+void dtn_take_one_cut(const struct dtn_array *target, int64_t first,
+                      const struct dtn_parts *parts);
+
+/* The parts from input 1 on, of which the first has the rows. */
+struct dtn_parts dtn_parts_after(const struct dtn_parts *parts);
 
 /* The first element of input i, along its last dimension, that is here. */
 int64_t dtn_cut_first(const struct dtn_parts *parts, int i);

@@ -145,7 +145,7 @@ size_t dtn_work_loss(const struct dtn_local *local,
     return losses_bytes(parts) + cut_bytes(local, parts);
 }
 
-/* One number from the losses of all rows; the second output is how many. */
+/* One number from the losses of all rows. */
 static void loss_reduce(const struct dtn_parts *parts,
                         const struct dtn_array *losses)
 {
@@ -161,9 +161,33 @@ static void loss_reduce(const struct dtn_parts *parts,
         dtn_op_reduce(parts, how == DTENSOR_OP_SUM ? DTN_REDUCE_SUM
                                                    : DTN_REDUCE_MEAN, &out,
                       losses, 0);
+}
+
+/* The second output of log-probabilities: over how many rows that was. */
+static void rows_count(const struct dtn_parts *parts,
+                       const struct dtn_array *losses)
+{
     if (parts->nout > 1)
-        dtn_op_fill(parts, &parts->out[1], how == DTENSOR_OP_NONE ? 0
+        dtn_op_fill(parts, &parts->out[1],
+                    parts->args->reduction == DTENSOR_OP_NONE ? 0
                     : (double)dtn_array_count(losses));
+}
+
+/* Of scores it is the largest of each row, and the third the sum. */
+static void scores_loss(const struct dtn_parts *parts,
+                        const struct dtn_array *losses,
+                        const struct dtn_array *target)
+{
+    struct dtn_array known[2] = { *losses, *losses };
+
+    for (int i = 0; i < 2 && i + 1 < parts->nout; i++) {
+        known[i].data = parts->out[i + 1].data;
+        known[i].dtype = parts->out[i + 1].dtype;
+    }
+    dtn_op_cross_entropy(parts, &(struct dtn_row_loss){
+        .loss = losses, .most = parts->nout > 1 ? &known[0] : NULL,
+        .sum = parts->nout > 2 ? &known[1] : NULL, .in = &parts->in[0],
+        .target = target, .dim = parts->in[0].ndim - 1 });
 }
 
 /* The losses of rows of which a rank has a part. */
@@ -216,12 +240,14 @@ int dtn_local_loss(const struct dtn_local *local, const struct dtn_parts *parts,
     if (parts->among) {
         rc = losses_cut(local, parts, &losses, &target, err);
     } else if (local->which) {
-        dtn_op_cross_entropy(parts, &losses, &parts->in[0], &target, dim);
+        scores_loss(parts, &losses, &target);
     } else {
         dtn_op_gather(parts, &losses, &parts->in[0], dim, &target, 0);
         dtn_op_pointwise(parts, DTN_NEG, &losses,
                          (const struct dtn_array *const[]){ &losses }, NULL);
     }
+    if (rc == 0 && !local->which)
+        rows_count(parts, &losses);
     if (rc == 0)
         loss_reduce(parts, &losses);
     return rc;

@@ -38,8 +38,10 @@ enum {
     DTN_OP_ONE = 512,             /* args.dim has one entry                   */
     DTN_OP_GAPLESS = 1024,        /* rows of `collective` cut by S only: each */
                                   /* rank then has neighbouring indices       */
-    DTN_OP_ALL = 2048             /* all outputs are made, also those that    */
+    DTN_OP_ALL = 2048,            /* all outputs are made, also those that    */
                                   /* the caller did not ask for               */
+    DTN_OP_TAPED = 4096           /* the same while a tape is in force, whose */
+                                  /* backward reads them                      */
 };
 
 /* Arguments that an operator reads; a bit set.  They are part of its key. */

@@ -246,7 +246,14 @@ static int run_all(const struct running *run, struct dtensor *const out[],
 
 /* ---------------------------------------------------------- new outputs --- */
 
-/* Those from `first` on; all that the operator has, if it needs them. */
+/* Are all outputs made, though not asked for? */
+static bool makes_all(const struct running *run)
+{
+    return run->d->flags & DTN_OP_ALL ||
+           (run->d->flags & DTN_OP_TAPED && run->mesh->ctx->recorder);
+}
+
+/* Those from `first` on; all that the operator has, if they are needed. */
 static int outputs_make(struct running *run, int first,
                         struct dtensor_error *err)
 {
@@ -254,7 +261,7 @@ static int outputs_make(struct running *run, int first,
     struct dtensor_error why;
     int rc = 0;
 
-    if (run->d->flags & DTN_OP_ALL)
+    if (makes_all(run))
         run->nout = run->d->inferred.nout;
     for (int i = first; i < run->nout; i++)
         made[i] = NULL;
@@ -348,8 +355,7 @@ int dtensor_op_into(const char *op, int nin, const struct dtensor *const in[],
                          "not in[0]");
     for (int i = 0; i < nout && rc == 0; i++)
         rc = output_check(&run, i, out, err);
-    if (rc != 0 || nout == run.d->inferred.nout ||
-        !(run.d->flags & DTN_OP_ALL))
+    if (rc != 0 || nout == run.d->inferred.nout || !makes_all(&run))
         return rc == 0 ? run_all(&run, out, err) : rc;
     memcpy(run.d->bound->made, out, (size_t)nout * sizeof out[0]);
     rc = outputs_make(&run, nout, err);

@@ -65,6 +65,18 @@ const char *dtn_variant_loss(const struct dtensor_op_call *call)
            ? words[call->args.reduction] : NULL;
 }
 
+/* Numbers of the rows may be given, or are computed again. */
+const char *dtn_variant_scores_backward(const struct dtensor_op_call *call)
+{
+    static const char *const words[] = {
+        [DTENSOR_OP_NONE] = "known", [DTENSOR_OP_SUM] = "known_sum",
+        [DTENSOR_OP_MEAN] = "known_mean"
+    };
+
+    return call->nin <= 3 || (unsigned)call->args.reduction > DTENSOR_OP_MEAN
+           ? dtn_variant_loss(call) : words[call->args.reduction];
+}
+
 /* Mean and rstd may be given, or are computed again. */
 const char *dtn_variant_norm_backward(const struct dtensor_op_call *call)
 {

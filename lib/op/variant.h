@@ -5,6 +5,7 @@
 #include "op/rule.h"
 
 dtn_variant_f dtn_variant_cast, dtn_variant_norm, dtn_variant_loss,
+    dtn_variant_scores_backward,
               dtn_variant_slice, dtn_variant_pad, dtn_variant_norm_backward;
 
 #endif

@@ -56,6 +56,27 @@ int dtn_back_norm(const struct dtn_express *e, struct dtensor *grad[],
                    : rc;
 }
 
+/* --------------------------------------------------------------- losses --- */
+
+/* With the numbers of the rows, which a tape in force has made the call keep,
+ * no rank has to reduce them again.
+ */
+int dtn_back_cross_entropy(const struct dtn_express *e, struct dtensor *grad[],
+                           struct dtensor_error *err)
+{
+    const int known = e->note->nout == 3 ? 2 : 0;
+    const struct dtensor *in[5] = { e->grad[0] };
+    int rc = only_first(e, err);
+
+    if (rc == 0)
+        rc = operands(e, 2, &in[1], err);
+    for (int k = 0; k < known && rc == 0; k++)
+        rc = dtn_express_operand(e, e->note->nin + 1 + k, &in[3 + k], err);
+    return rc == 0 ? dtensor_op("cross_entropy_backward", 3 + known, in,
+                                &e->note->args, 1, grad, err)
+                   : rc;
+}
+
 /* ------------------------------------------------------------ attention --- */
 
 /* Both results, held: those that were kept, or computed again. */

@@ -185,7 +185,7 @@ static const struct dtn_backward rows[] = {
     EACH("log_softmax", "log_softmax_backward(g,y)"),
     ALL("layer_norm", norm, "a b"),
     ALL("rms_norm", norm, "a b"),
-    EACH("cross_entropy", "cross_entropy_backward(g,a,b)"),
+    ALL("cross_entropy", cross_entropy, "*"),
     EACH("nll_loss", "nll_loss_backward(g,a,b)"),
     ALL("attention", attention, "a b c y z"),
     ALL(DTN_CUT_ATTENTION, cut_attention, "a b c y z"),

@@ -78,6 +78,7 @@ dtn_backward_f dtn_back_cat, dtn_back_stack, dtn_back_split, dtn_back_unbind,
     dtn_back_view, dtn_back_expand, dtn_back_repeat, dtn_back_redistribute,
     dtn_back_index, dtn_back_index_select, dtn_back_index_put,
     dtn_back_index_put_add, dtn_back_embedding, dtn_back_norm,
-    dtn_back_attention, dtn_back_order, dtn_back_cut_attention;
+    dtn_back_cross_entropy, dtn_back_attention, dtn_back_order,
+    dtn_back_cut_attention;
 
 #endif

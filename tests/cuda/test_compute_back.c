@@ -192,7 +192,8 @@ static bool loss_is(int engine, int n)
     const enum dtensor_dtype i = n % 3 ? DTENSOR_I64 : DTENSOR_I32;
     int64_t shape[DTENSOR_MAX_DIMS];
     const int ndim = shape_draw(shape), dim = rand_below(&seed, ndim);
-    struct call call = { .nin = 2 };
+    struct call call = { .nin = 2 }, most = { .nin = 0 }, sum = { .nin = 0 };
+    struct dtn_row_loss of;
     void *memory;
     bool right;
 
@@ -200,14 +201,54 @@ static bool loss_is(int engine, int n)
     shape[dim] = 1;
     call.in[1] = indices(i, ndim, shape, call.in[0].shape[dim]);
     call_outputs(&seed, &call, n % 2 ? t : DTENSOR_F32, ndim, shape, false);
-    dtn_cross_entropy(&call.want, &call.in[0], &call.in[1], dim);
-    dtn_launch_cross_entropy(&call.got, &call.in[0], &call.in[1], dim, NULL,
-                             &launches);
+    call_outputs(&seed, &most, t, ndim, shape, n % 3 == 0);
+    call_outputs(&seed, &sum, DTENSOR_F32, ndim, shape, n % 5 == 0);
+    of = (struct dtn_row_loss){ .loss = &call.want,
+        .most = n % 4 ? &most.want : NULL, .sum = n % 7 ? &sum.want : NULL,
+        .in = &call.in[0], .target = &call.in[1], .dim = dim };
+    dtn_cross_entropy(&of);
+    of.loss = &call.got;
+    of.most = of.most ? &most.got : NULL;
+    of.sum = of.sum ? &sum.got : NULL;
+    dtn_launch_cross_entropy(&of, NULL, &launches);
     memory = room();
-    dtn_launch_cross_entropy(&call.got, &call.in[0], &call.in[1], dim, memory,
-                             &launches);
+    dtn_launch_cross_entropy(&of, memory, &launches);
     launches_run(engine);
-    right = call_same("cross entropy", &call, false);
+    right = call_same("cross entropy", &call, false)
+         && call_same("the largest of each row", &most, false)
+         && call_same("the sum of each row", &sum, false);
+    free(memory);
+    call_end(&call);
+    call_end(&most);
+    call_end(&sum);
+    return right;
+}
+
+/* The end of a softmax whose numbers of the rows are known. */
+static bool finish_is(int engine, int n)
+{
+    const enum dtensor_dtype t = floats[n % 4];
+    const enum dtensor_dtype wide = t == DTENSOR_F64 ? t : DTENSOR_F32;
+    int64_t shape[DTENSOR_MAX_DIMS];
+    const int ndim = shape_draw(shape), dim = rand_below(&seed, ndim);
+    struct call call = { .nin = 3 };
+    void *memory;
+    bool right;
+
+    call_outputs(&seed, &call, t, ndim, shape, n % 3 == 0);
+    call.in[0] = drawn(t, ndim, shape, n % 9 == 0);
+    shape[dim] = 1;
+    call.in[1] = drawn(t, ndim, shape, false);
+    call.in[2] = drawn(wide, ndim, shape, false);
+    dtn_softmax_finish(false, &call.want, &call.in[0], &call.in[1],
+                       &call.in[2]);
+    dtn_launch_softmax_finish(&call.got, &call.in[0], &call.in[1], &call.in[2],
+                              dim, NULL, &launches);
+    memory = room();
+    dtn_launch_softmax_finish(&call.got, &call.in[0], &call.in[1], &call.in[2],
+                              dim, memory, &launches);
+    launches_run(engine);
+    right = call_same("end of a softmax", &call, false);
     free(memory);
     call_end(&call);
     return right;
@@ -250,6 +291,11 @@ static void test_losses(int engine)
         right = loss_is(engine, n) && right;
     ok(right, "%s: losses are those of dtn_cross_entropy()",
        engine_name(engine));
+    right = true;
+    for (int n = 0; n < 40; n++)
+        right = finish_is(engine, n) && right;
+    ok(right, "%s: with known numbers of the rows a softmax is that of "
+       "dtn_softmax_finish()", engine_name(engine));
     right = true;
     for (int t = 0; t < DTENSOR_NDTYPES; t++)
         for (int n = 0; n < 12; n++)

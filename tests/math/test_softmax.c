@@ -214,6 +214,11 @@ static void test_loss(void)
         shape[call.dim] = 1;
         struct dtn_array loss = sample_new(&seed, call.in.dtype, call.in.ndim,
                                            shape, i & 1);
+        struct dtn_array largest = sample_new(&seed, call.in.dtype,
+                                              call.in.ndim, shape, i & 4);
+        struct dtn_array sum = sample_new(&seed, call.in.dtype == DTENSOR_F64
+                                          ? DTENSOR_F64 : DTENSOR_F32,
+                                          call.in.ndim, shape, i & 8);
         struct dtn_array target = sample_new(&seed, i & 2 ? DTENSOR_I64
                                                           : DTENSOR_I32,
                                              call.in.ndim, shape, false);
@@ -222,7 +227,9 @@ static void test_loss(void)
         for (bool more = any; more; more = sample_next(&loss, index))
             dtn_store_int(target.dtype, sample_at(&target, index), 0,
                           rand_below(&seed, (int)n));
-        dtn_cross_entropy(&loss, &call.in, &target, call.dim);
+        dtn_cross_entropy(&(struct dtn_row_loss){ .loss = &loss,
+            .most = &largest, .sum = &sum, .in = &call.in, .target = &target,
+            .dim = call.dim });
         for (bool more = any; more; more = sample_next(&loss, index)) {
             double logsum;
             const double most = twin_most(&call.in, index, call.dim, &logsum);
@@ -231,8 +238,12 @@ static void test_loss(void)
 
             wrong += !close_to(&loss, index, most + logsum -
                                load(&call.in, index, call.dim, t));
+            wrong += !close_to(&largest, index, most);
+            wrong += !close_to(&sum, index, exp(logsum));
         }
         sample_free(&loss);
+        sample_free(&largest);
+        sample_free(&sum);
         sample_free(&target);
         call_free(&call);
     }

@@ -190,6 +190,10 @@
     { "nll_loss_backward", "reduction=sum", ":f64:w 9x5:f64:w 9:i64:i5", 0 },
     { "cross_entropy_backward", "", "3x4:f64:w 3x4x5:f64:w 3x4:i64:i5", 1e-13 },
     { "cross_entropy_backward", "", "9:f32:w 9x5:f32:w 9:i32:i5", 1e-5 },
+    { "cross_entropy_backward", "",
+      "3x4:f64:w 3x4x5:f64:w 3x4:i64:i5 3x4:f64:w 3x4:f64:p", 1e-13 },
+    { "cross_entropy_backward", "reduction=sum",
+      ":f32:w 9x5:f32:w 9:i32:i5 9:f32:w 9:f32:p", 1e-5 },
     { "cross_entropy_backward", "reduction=mean",
       ":f64:w 7x5:f64:w 7:i64:i5", 1e-13 },
 

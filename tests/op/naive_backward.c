@@ -128,7 +128,9 @@ static void loss(const struct dtensor_op_call *call, const struct whole in[],
         for (int64_t k = 0; k < n; k++)
             sum += exp(in[1].at[r * n + k]);
         if (is(call->op, "cross_entropy_backward"))
-            share = exp(in[1].at[i]) / sum;
+            share = call->nin > 3 ? exp(in[1].at[i] - in[3].at[r])
+                                    / in[4].at[r]
+                                  : exp(in[1].at[i]) / sum;
         if (i % n == (int64_t)in[2].at[r])
             share -= 1;
         out->at[i] = share * g / (how == DTENSOR_OP_MEAN ? (double)rows : 1);

@@ -129,6 +129,24 @@ static void norm(const struct dtensor_op_call *call, const struct whole in[],
     }
 }
 
+/* Outputs 1 and 2 of a loss of scores: the largest one, and the sum of the
+ * exponentials of what is between it and each.
+ */
+static void row_numbers(const double *x, int64_t n, int64_t row, int nout,
+                        struct whole out[])
+{
+    double most = -INFINITY, sum = 0;
+
+    for (int64_t i = 0; i < n; i++)
+        most = fmax(most, x[i]);
+    for (int64_t i = 0; i < n; i++)
+        sum += exp(x[i] - most);
+    if (nout > 1)
+        out[1].at[row] = most;
+    if (nout > 2)
+        out[2].at[row] = sum;
+}
+
 /* Minus the logarithm of the share of the class that is right. */
 static void loss(const struct dtensor_op_call *call, const struct whole in[],
                  int nout, struct whole out[])
@@ -150,8 +168,10 @@ static void loss(const struct dtensor_op_call *call, const struct whole in[],
     }
     if (how != DTENSOR_OP_NONE)
         out->at[0] = how == DTENSOR_OP_SUM ? sum : sum / (double)rows;
-    if (nout > 1)
+    if (nout > 1 && !is(call->op, "cross_entropy"))
         out[1].at[0] = how == DTENSOR_OP_NONE ? 0 : (double)rows;
+    for (int64_t b = 0; b < rows && is(call->op, "cross_entropy"); b++)
+        row_numbers(&in->at[b * n], n, b, nout, out);
 }
 
 bool naive_row(const struct dtensor_op_call *call, const struct whole in[],

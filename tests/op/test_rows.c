@@ -89,8 +89,9 @@ static const struct {
     { "layer_norm", "count=2", "3x4x6", "S(0) -> S(0), S(0), S(0)|"
       "S(1) -> S(1), R, R, allreduces sum, sum|"
       "S(2) -> S(2), R, R, allreduces sum, sum" },
-    { "cross_entropy", "reduction=sum", "3x4x6 3x4i", "S(0), S(0) -> P(sum)|"
-      "S(1), S(1) -> P(sum)|S(2), R -> R, allreduces max, sum" },
+    { "cross_entropy", "reduction=sum", "3x4x6 3x4i",
+      "S(0), S(0) -> P(sum), S(0), S(0)|S(1), S(1) -> P(sum), S(1), S(1)|"
+      "S(2), R -> R, R, R, allreduces max, sum" },
     { "layer_norm_backward", "", "4x6 4x6 4x1 4x1 6 6",
       "S(0), S(0), S(0), S(0), R, R -> S(0), P(sum), P(sum)|"
       "S(1), S(1), R, R, S(0), S(0) -> S(1), S(0), S(0), allreduces sum" },
@@ -112,6 +113,10 @@ static const struct {
     { "cross_entropy_backward", "", "4 4x6 4i",
       "S(0), S(0), S(0) -> S(0)|P(sum), R, R -> P(sum)|P(avg), R, R -> P(avg)|"
       "R, S(1), R -> S(1), allreduces max, sum" },
+    { "cross_entropy_backward", "", "4 4x6 4i 4 4",
+      "S(0), S(0), S(0), S(0), S(0) -> S(0)|"
+      "P(sum), R, R, R, R -> P(sum)|P(avg), R, R, R, R -> P(avg)|"
+      "R, S(1), R, R, R -> S(1)" },
     { "attention", "", "2x3x4x5 2x3x4x5 2x3x4x5",
       "S(1), S(1), S(1) -> S(1), S(1)|S(0), S(0), S(0) -> S(0), S(0)" },
     { "attention_backward", "", "2x3x4x6 2x3x4x5 2x3x7x5 2x3x7x6 2x3x4x6 2x3x4",

@@ -1,9 +1,9 @@
 /* test_cut.c - gradients of rows that are cut between ranks
  *
  * Norms and losses of rows whose elements are on four ranks: each reduces a
- * number or two of each row, in the forward and in the backward, and gathers
- * nothing.  Collectives are counted, and the gradients compared with those of
- * rows that are whole on every rank.
+ * number or two of each row, and gathers nothing; the loss of scores does so in
+ * the forward only, since the tape keeps the numbers.  Collectives are counted,
+ * and the gradients compared with those of rows that are whole on every rank.
  *
  * Without this test, the gradient of a loss of scores that are cut by class
  * could be right and be gathered on every rank.
@@ -34,9 +34,9 @@ static const struct row {
     { "nll_loss", "reduction=sum", { "r", "t" }, { "S(1)", "R" }, NULL, 1, 0 },
     { "nll_loss", "reduction=mean", { "r", "t" }, { "S(1)", "R" }, NULL, 1, 0 },
     { "cross_entropy", "reduction=none", { "r", "t" }, { "S(1)", "R" }, "R", 2,
-      2 },
+      0 },
     { "cross_entropy", "reduction=mean", { "r", "t" }, { "S(1)", "R" }, NULL, 2,
-      2 },
+      0 },
 };
 
 /* One run of a row. */

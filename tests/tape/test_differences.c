@@ -298,13 +298,14 @@ static void case_run(struct job *job, struct drawn *c)
     dtensor_destroy(loss);
 }
 
-/* Norms, and attention, have outputs that no gradient passes.  Of operators
- * with places half of the cases ask for the values only.
+/* Norms, losses and attention have outputs that no gradient passes.  Of
+ * operators with places half of the cases ask for the values only.
  */
 static int outputs_of(const struct row *row, const struct dtensor_op_info *info,
                       uint64_t *state)
 {
     return strstr(row->op, "norm") || strstr(row->op, "loss") ||
+           strcmp(row->op, "cross_entropy") == 0 ||
            (info->nout == 2 && rand_below(state, 2)) ? 1 : info->nout;
 }
 
