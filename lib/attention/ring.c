@@ -100,6 +100,24 @@ static struct dtn_keys keys_of(const struct passing *ring, int step)
     return keys;
 }
 
+/* The products of a step, of which who counts is told as of an operator. */
+static int products(const struct passing *ring, const struct dtn_keys *keys,
+                    struct dtensor_error *err)
+{
+    const struct dtn_cut_call *call = ring->call;
+    struct dtn_watcher *watcher = call->way->ring->ctx->watcher;
+    int rc;
+
+    if (watcher)
+        watcher->begin(watcher, &(struct dtn_activity){
+            .kind = DTN_WATCHED_OP, .name = "attention step" });
+    rc = call->back ? dtn_queries_back(&call->queries, keys, err)
+                    : dtn_queries_see(&call->queries, keys, err);
+    if (watcher)
+        watcher->end(watcher);
+    return rc;
+}
+
 static int step_forward(struct passing *ring, int step,
                         struct dtensor_error *err)
 {
@@ -110,7 +128,7 @@ static int step_forward(struct passing *ring, int step,
         rc = shift(ring, ring->pass[step & 1], ring->pass[!(step & 1)],
                    ring->bytes, &ring->passes, err);
     if (rc == 0)
-        rc = dtn_queries_see(&ring->call->queries, &keys, err);
+        rc = products(ring, &keys, err);
     return shift_end(&ring->passes, rc, err);
 }
 
@@ -141,7 +159,7 @@ static int step_backward(struct passing *ring, int step,
         rc = shift(ring, ring->pass[step & 1], ring->pass[!(step & 1)],
                    ring->bytes, &ring->passes, err);
     if (rc == 0)
-        rc = dtn_queries_back(&ring->call->queries, &keys, err);
+        rc = products(ring, &keys, err);
     rc = shift_end(&ring->follows, rc, err);
     if (rc == 0 && step > 0)
         follow(ring, step);

@@ -106,7 +106,8 @@ int dtensor_debug_begin(struct dtensor_ctx *ctx,
         return dtn_fail_nomem(err, "debug_begin", sizeof *counters);
     }
     counters->watcher = (struct dtn_watcher){ .begin = dtn_counters_begin,
-                                              .end = dtn_counters_end };
+                                              .end = dtn_counters_end,
+                                              .landed = dtn_counters_landed };
     counters->ctx = ctx;
     counters->on = true;
     counters->epoch = old ? old->epoch + 1 : 1;

@@ -61,14 +61,17 @@ struct dtn_line {
 };
 
 /* An event of the trace. */
-enum dtn_event_kind { DTN_EVENT_BEGIN, DTN_EVENT_END, DTN_EVENT_DEVICE };
+enum dtn_event_kind {
+    DTN_EVENT_BEGIN, DTN_EVENT_END, DTN_EVENT_DEVICE, DTN_EVENT_FLIGHT
+};
 
 struct dtn_event {
     int64_t ns;                   /* when, by dtn_now_ns()                    */
     uint64_t bytes;               /* END: sent since its begin                */
-    int64_t device_ns;            /* DEVICE: how long                         */
+    int64_t long_ns;              /* DEVICE, FLIGHT: how long                 */
     int what;                     /* line >= 0, or -1 - scope; END: -1        */
-    enum dtn_event_kind kind;     /* begin or end of the CPU's; the device's  */
+    enum dtn_event_kind kind;     /* begin or end of the CPU's; what the      */
+                                  /* device did; what was started             */
 };
 
 /* What has begun and not ended. */
@@ -163,6 +166,8 @@ const struct dtn_counters *dtn_counters_asked(const struct dtensor_ctx *ctx,
 void dtn_counters_begin(struct dtn_watcher *watcher,
                         const struct dtn_activity *activity);
 void dtn_counters_end(struct dtn_watcher *watcher);
+void dtn_counters_landed(struct dtn_watcher *watcher,
+                         const struct dtn_flight *flight);
 void dtn_counters_close(struct dtn_counters *counters);
 
 /* scopes.c.  enter: the child of `parent` of that name, made if it is new; if
@@ -208,11 +213,12 @@ void dtn_laps_read(struct dtn_counters *counters, bool waits);
 void dtn_laps_close(struct dtn_counters *counters);
 
 /* events.c: add an event.  begin: false if there is no room for it and its end.
+ * add: of the device, or of what was started.
  */
 bool dtn_trace_begin(struct dtn_counters *counters, int what, int64_t now_ns);
 void dtn_trace_end(struct dtn_counters *counters, uint64_t bytes,
                    int64_t now_ns);
-void dtn_trace_device(struct dtn_counters *counters, int what, int64_t at_ns,
-                      int64_t device_ns);
+void dtn_trace_add(struct dtn_counters *counters,
+                   const struct dtn_event *event);
 
 #endif

@@ -27,14 +27,13 @@ void dtn_trace_end(struct dtn_counters *counters, uint64_t bytes,
     counters->events_open--;
 }
 
-void dtn_trace_device(struct dtn_counters *counters, int what, int64_t at_ns,
-                      int64_t device_ns)
+void dtn_trace_add(struct dtn_counters *counters,
+                   const struct dtn_event *event)
 {
-    if (counters->nevents + counters->events_open == counters->events_room) {
-        counters->events_lost++;
+    if (counters->events_room == 0)
         return;
-    }
-    counters->events[counters->nevents++] = (struct dtn_event){
-        .ns = at_ns, .device_ns = device_ns, .what = what,
-        .kind = DTN_EVENT_DEVICE };
+    if (counters->nevents + counters->events_open == counters->events_room)
+        counters->events_lost++;
+    else
+        counters->events[counters->nevents++] = *event;
 }

@@ -142,8 +142,10 @@ static void lap_trace(struct dtn_counters *counters, const struct dtn_lap *lap,
     if (lap->open.event &&
         device->ops->clock->between(device, counters->origin, lap->begin,
                                    &at_ns) == 0)
-        dtn_trace_device(counters, line >= 0 ? line : -1 - lap->scope,
-                         counters->origin_ns + at_ns, ns);
+        dtn_trace_add(counters, &(struct dtn_event){
+            .ns = counters->origin_ns + at_ns, .long_ns = ns,
+            .what = line >= 0 ? line : -1 - lap->scope,
+            .kind = DTN_EVENT_DEVICE });
 }
 
 static void lap_add(struct dtn_counters *counters, const struct dtn_lap *lap,

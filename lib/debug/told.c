@@ -181,6 +181,9 @@ void dtn_counters_close(struct dtn_counters *counters)
     }
     if (open->event)
         dtn_trace_end(counters, bytes, now_ns);
+    counters->watcher.flight = (struct dtn_flight){
+        open->event && open->line >= 0 ? counters->epoch : 0, open->since_ns,
+        open->line };
     dtn_lap_end(counters, open);
     counters->scope = open->scope;
     counters->direction = open->direction;
@@ -188,6 +191,17 @@ void dtn_counters_close(struct dtn_counters *counters)
     counters->backward_of = open->backward_of;
     counters->watcher.scope = (counters->epoch << 32)
                             + (uint64_t)counters->scope;
+}
+
+void dtn_counters_landed(struct dtn_watcher *watcher,
+                         const struct dtn_flight *flight)
+{
+    struct dtn_counters *counters = counters_of(watcher);
+
+    if (flight->epoch == counters->epoch)
+        dtn_trace_add(counters, &(struct dtn_event){
+            .ns = flight->since_ns, .long_ns = dtn_now_ns() - flight->since_ns,
+            .what = flight->what, .kind = DTN_EVENT_FLIGHT });
 }
 
 /* A module whose function has left scopes open closes them. */

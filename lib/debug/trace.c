@@ -70,13 +70,29 @@ static void event_write(const struct dtn_counters *counters,
 
     event_where(counters, ph[event->kind], event->ns, stream);
     if (event->kind == DTN_EVENT_DEVICE)
-        fprintf(stream, ",\"dur\":%" PRId64 ".%03d", event->device_ns / 1000,
-                (int)(event->device_ns % 1000));
+        fprintf(stream, ",\"dur\":%" PRId64 ".%03d", event->long_ns / 1000,
+                (int)(event->long_ns % 1000));
     if (event->kind == DTN_EVENT_END)
         fprintf(stream, ",\"args\":{\"sent_bytes\":%" PRIu64 "}}",
                 event->bytes);
     else
         what_write(counters, event->what, stream);
+}
+
+/* What is under way does not nest with what the CPU does meanwhile: two
+ * events that a number joins.
+ */
+static void flight_write(const struct dtn_counters *counters,
+                         const struct dtn_event *event, FILE *stream)
+{
+    const int number = (int)(event - counters->events);
+
+    event_where(counters, "b", event->ns, stream);
+    fprintf(stream, ",\"id\":%d", number);
+    what_write(counters, event->what, stream);
+    event_where(counters, "e", event->ns + event->long_ns, stream);
+    fprintf(stream, ",\"id\":%d", number);
+    what_write(counters, event->what, stream);
 }
 
 static void name_write(const struct dtn_counters *counters, int thread,
@@ -125,9 +141,12 @@ int dtensor_debug_trace(const struct dtensor_ctx *ctx, FILE *stream,
     for (int i = 0; i < counters->nevents; i++) {
         const struct dtn_event *event = &counters->events[i];
 
-        if (event->kind != DTN_EVENT_DEVICE)
+        if (event->kind == DTN_EVENT_BEGIN || event->kind == DTN_EVENT_END)
             last_ns = event->ns;
-        event_write(counters, event, stream);
+        if (event->kind == DTN_EVENT_FLIGHT)
+            flight_write(counters, event, stream);
+        else
+            event_write(counters, event, stream);
     }
     for (int i = 0; i < counters->events_open; i++) {
         event_where(counters, "E", last_ns, stream);

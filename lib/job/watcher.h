@@ -43,11 +43,22 @@ struct dtn_activity {
                                   /* noted                                    */
 };
 
+/* Something that was only started, when it was told of. */
+struct dtn_flight {
+    uint64_t epoch;               /* of the watcher; 0: nothing               */
+    int64_t since_ns;             /* when it began                            */
+    int what;                     /* as the watcher understands it            */
+};
+
 struct dtn_watcher {
     /* An activity begins; the last one that has begun has ended. */
     void (*begin)(struct dtn_watcher *watcher,
                   const struct dtn_activity *activity);
     void (*end)(struct dtn_watcher *watcher);  /* see above                   */
+    /* What was started has been done. */
+    void (*landed)(struct dtn_watcher *watcher,
+                   const struct dtn_flight *flight);
+    struct dtn_flight flight;     /* of the last activity that has ended      */
     bool told;                    /* see dtn_watch_tells()                    */
     uint64_t mapped;              /* bytes that were loaded from, or copied   */
                                   /* to, memory of peers that is mapped       */
@@ -65,6 +76,15 @@ struct dtn_watcher {
 static inline bool dtn_watch_tells(struct dtn_watcher *watcher)
 {
     return watcher->told = !watcher->told;
+}
+
+/* What was started has been done, told of or not. */
+static inline void dtn_watch_landed(const struct dtensor_ctx *ctx,
+                                    struct dtn_flight *flight)
+{
+    if (ctx->watcher && flight->epoch)
+        ctx->watcher->landed(ctx->watcher, flight);
+    flight->epoch = 0;
 }
 
 /* Say why the next redistribute is made.  `op` is valid until it begins. */

@@ -37,6 +37,7 @@ struct redist_request {
     int step;
     uint32_t number;                   /* of the redistribute                 */
     bool running;                      /* the step has been started           */
+    struct dtn_flight flight;          /* for who counts                      */
 };
 
 static int redist_begin(struct dtensor_request *request,
@@ -96,6 +97,7 @@ static void redist_end(struct dtensor_request *request)
 {
     struct redist_request *r = (struct redist_request *)request;
 
+    dtn_watch_landed(request->ctx, &r->flight);
     dtn_redist_release(request->ctx, request);
     dtn_ctx_plan_is(request->ctx, r->plan->text, sizeof r->plan->text);
 }
@@ -147,6 +149,8 @@ int dtn_request_redist(struct dtensor_plan *plan,
     if (request->ctx->watcher && plan->all->group.me >= 0) {
         dtn_redist_tell(plan, false);
         request->ctx->watcher->end(request->ctx->watcher);
+        ((struct redist_request *)request)->flight =
+            request->ctx->watcher->flight;
     }
     if (plan->all->group.me < 0 || plan->nsteps == 0) {
         if (plan->nsteps == 0 && plan->out_bytes > 0 && in != out)

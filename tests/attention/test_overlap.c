@@ -5,7 +5,8 @@
  * begin; when these end, the transports have taken bytes of it, as the counters
  * of dtensor_debug_begin() say; and only then the rank waits for it.  Ranks
  * meet before the products, so that a slow peer is not taken for one that
- * waits.
+ * waits.  The trace that dtensor_debug_trace() writes shows the same: the time
+ * in which keys are under way lies over that of the products.
  *
  * Without this test, a ring could wait for the next keys first: results are the
  * same, and transfer and arithmetic take turns.
@@ -17,8 +18,11 @@
 #include "tests/support/job.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -166,6 +170,93 @@ static void first_call(struct dtensor *in[3],
     steps = shifts = overlapped = 0;
 }
 
+/* ---------------------------------------------------------- the trace --- */
+
+enum { SPANS = 32 };
+
+/* From when to when, in microseconds. */
+struct span {
+    double begin, end;
+};
+
+static double number_at(const char *line, const char *key)
+{
+    const char *at = strstr(line, key);
+
+    need(at, "no %s in %s", key, line);
+    return atof(at + strlen(key));
+}
+
+/* The products of a direction, in order, and what was under way. */
+struct overlap {
+    struct span step[SPANS], flight[SPANS];
+    int steps, flights;
+};
+
+/* One event on a line; what ends is the last that has begun. */
+static void event_read(const char *line, const char *direction,
+                       struct overlap *seen)
+{
+    static bool inside;
+    static int depth;
+    const bool ours = strstr(line, direction) != NULL;
+
+    if (strstr(line, "\"ph\":\"B\"")) {
+        if (ours && strstr(line, "attention step")) {
+            need(seen->steps < SPANS, "%d steps", seen->steps);
+            seen->step[seen->steps].begin = number_at(line, "\"ts\":");
+            inside = true;
+            depth = 0;
+        }
+        depth++;
+    } else if (strstr(line, "\"ph\":\"E\"") && --depth == 0 && inside) {
+        seen->step[seen->steps++].end = number_at(line, "\"ts\":");
+        inside = false;
+    } else if (ours && strstr(line, "\"ph\":\"b\"")) {
+        need(seen->flights < SPANS, "%d flights", seen->flights);
+        seen->flight[seen->flights].begin = number_at(line, "\"ts\":");
+    } else if (ours && strstr(line, "\"ph\":\"e\"")) {
+        seen->flight[seen->flights++].end = number_at(line, "\"ts\":");
+    }
+}
+
+/* In how many steps something was under way for at least a part of the time,
+ * from the beginning on.
+ */
+static int overlapping(const struct overlap *seen)
+{
+    int n = 0;
+
+    for (int s = 0; s < seen->steps; s++)
+        for (int f = 0; f < seen->flights; f++)
+            if (seen->flight[f].begin < seen->step[s].begin &&
+                seen->flight[f].end > seen->step[s].begin) {
+                n++;
+                break;
+            }
+    return n;
+}
+
+static void trace_shows(const char *direction, int wants, int wants_flights)
+{
+    struct overlap seen = { .steps = 0 };
+    char *line = NULL;
+    FILE *stream = tmpfile();
+    size_t room = 0;
+
+    need(stream, "no file");
+    good(dtensor_debug_trace(job->ctx, stream, &job->err));
+    rewind(stream);
+    while (getline(&line, &room, stream) > 0)
+        event_read(line, direction, &seen);
+    need(seen.steps == RANKS && seen.flights == wants_flights &&
+         overlapping(&seen) == wants, "the trace, %s: %d steps, %d flights, "
+         "something is under way in %d steps, not in %d", direction, seen.steps,
+         seen.flights, overlapping(&seen), wants);
+    free(line);
+    fclose(stream);
+}
+
 static void rank_main(int rank, int n, void *path)
 {
     const int64_t shape[] = { 1, HEADS, ROWS, WIDTH };
@@ -192,6 +283,8 @@ static void rank_main(int rank, int n, void *path)
     good(dtensor_tape_backward(tape, out, out, &job->err));
     was(RANKS, 2 * RANKS - 1, RANKS, "backward");
     good(dtensor_debug_end(job->ctx, &job->err));
+    trace_shows("forward", RANKS - 1, RANKS - 1);
+    trace_shows("backward", RANKS, 2 * RANKS - 1);
     for (int i = 0; i < 3; i++)
         dtensor_destroy(in[i]);
     dtensor_destroy(out);
@@ -207,7 +300,8 @@ int main(void)
                MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     need(met != MAP_FAILED, "no shared memory");
     ok(ranks_run(RANKS, 120, rank_main, (void *)(uintptr_t)path, NULL) == 0,
-       "the next keys move while those at hand are computed with");
+       "the next keys move while those at hand are computed with, and the trace "
+       "shows it");
     remove(path);
     return done();
 }

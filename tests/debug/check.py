@@ -16,13 +16,16 @@ def check_trace(name, rank):
     trace = json.load(open(os.path.join(folder, name)))
     events = trace["traceEvents"]
     names = [e for e in events if e["ph"] == "M" and e["name"] == "process_name"]
-    open_, last, seen = [], 0.0, set()
+    open_, last, seen, flights, meanwhile = [], 0.0, set(), {}, 0.0
     if len(names) != 1 or not names[0]["args"]["name"].startswith("rank %d" % rank):
         bad(name + ": no name of its process")
     for e in events:
         if e["pid"] != rank or not isinstance(e["tid"], int):
             bad(name + ": pid or tid of %r" % e)
         if e["ph"] == "M":
+            continue
+        if e["ph"] in "be":
+            flights.setdefault((e["id"], e["cat"], e["name"]), []).append((e["ph"], e["ts"]))
             continue
         if e["ph"] not in "BE" or e["ts"] < last:
             bad(name + ": kind or time of %r" % e)
@@ -33,11 +36,17 @@ def check_trace(name, rank):
             if e["cat"] == "redistribute" and not e["args"]["reason"]:
                 bad(name + ": no reason: %r" % e)
             seen.add(e["cat"])
+            meanwhile = e["ts"] if e["name"] == "meanwhile" else meanwhile
             open_.append(e)
         elif not open_:
             bad(name + ": an end without a begin")
         else:
             open_.pop()
+    for key, flight in flights.items():
+        if [ph for ph, _ in flight] != ["b", "e"] or not flight[0][1] <= flight[1][1]:
+            bad(name + ": %r is %r" % (key, flight))
+    if not flights or rank == 0 and not any(f[0][1] < meanwhile < f[1][1] for f in flights.values()):
+        bad(name + ": nothing is under way while the CPU is elsewhere")
     if open_:
         bad(name + ": %d begins without an end" % len(open_))
     want = {"scope", "module", "operator", "redistribute", "collective", "backward"}
@@ -74,7 +83,7 @@ while os.path.exists(os.path.join(folder, "trace.%d" % rank)):
     if document["rank"] != rank or document["all"]["scopes"][0]["name"] != 'a "step"\\\n':
         bad("json.%d: rank or scope" % rank)
     counts = check_scope(document["all"], False)
-    if counts != {("forward", "allgather"): 1, ("forward", "reduce_scatter"): 1,
+    if counts != {("forward", "allreduce"): 1, ("forward", "allgather"): 1, ("forward", "reduce_scatter"): 1,
                   ("backward", "allgather"): 1, ("backward", "reduce_scatter"): 1}:
         bad("json.%d: %r" % (rank, counts))
     rank += 1

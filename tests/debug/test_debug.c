@@ -17,6 +17,7 @@
 
 #include <ctype.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ------------------------------------------------------------- a model --- */
 
@@ -307,6 +308,41 @@ static void text(void)
 /* The checks of Python read what ranks have written. */
 static char folder[] = "/tmp/dtn-debug-XXXXXX";
 
+/* Wait for what rank 0 has made. */
+static void wait_for(const char *path)
+{
+    for (int i = 0; access(path, F_OK) != 0; i++) {
+        need(i < 60000, "no %s", path);
+        usleep(1000);
+    }
+}
+
+/* A sum that is under way while rank 0 does something else: the others begin
+ * after that.
+ */
+static void started(void)
+{
+    const struct dtensor_call call = { .coll = DTENSOR_ALLREDUCE, .count = 1,
+                                       .dtype = DTENSOR_F64,
+                                       .op = DTENSOR_SUM };
+    struct dtensor_request *request = NULL;
+    double one = 1, sum;
+    char path[100];
+    FILE *stream;
+
+    snprintf(path, sizeof path, "%s/meanwhile", folder);
+    if (job->rank != 0)
+        wait_for(path);
+    good(dtensor_call_start(world, &call, &one, &sum, &request, &job->err));
+    good(dtensor_debug_push(job->ctx, "meanwhile", &job->err));
+    good(dtensor_debug_pop(job->ctx, &job->err));
+    if (job->rank == 0) {
+        need((stream = fopen(path, "w")), "%s", path);
+        fclose(stream);
+    }
+    good(dtensor_wait(request, &job->err));
+}
+
 static void files(void)
 {
     struct dtensor_module *top = single("mlp");
@@ -317,6 +353,7 @@ static void files(void)
     good(dtensor_debug_begin(job->ctx, NULL, &job->err));
     good(dtensor_debug_push(job->ctx, "a \"step\"\\\n", &job->err));
     train(top, "S(0)", true, false);
+    started();
     snprintf(path, sizeof path, "%s/open.%d", folder, job->rank);
     need((stream = fopen(path, "w")), "%s", path);
     good(dtensor_debug_trace(job->ctx, stream, &job->err));

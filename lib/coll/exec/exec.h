@@ -28,6 +28,7 @@
 #include "job/await.h"
 #include "job/ctx.h"
 #include "job/group.h"
+#include "job/watcher.h"
 #include "sched/call.h"
 #include "sched/sched.h"
 #include "transport/transport.h"
@@ -171,6 +172,7 @@ struct dtn_exec {
     struct dtn_sched sched;       /* the schedule                             */
     struct dtn_call_record record;  /* the call it runs, for errors           */
     double predicted_ns;          /* time that the model says; 0: unknown     */
+    struct dtn_flight flight;     /* of a started run, for who counts         */
     bool messages;                /* it is sends and receives                 */
     bool named;                   /* it sends READY with spaces               */
     enum dtn_space spaces[DTN_NSPACES];  /* that peers access, or IN and OUT  */
@@ -371,7 +373,7 @@ void dtn_exec_count_messages(struct dtn_exec *exec);
  */
 void dtn_exec_tell_begin(const struct dtn_exec *exec, bool continues);
 void dtn_exec_tell_end(const struct dtn_exec *exec, bool done);
-void dtn_exec_tell_start(const struct dtn_exec *exec);
+void dtn_exec_tell_start(struct dtn_exec *exec);
 
 /* window.c.  take: make the executable, unless it was made, and lend it memory
  * for a run.  EAGAIN: other runs will give bounce buffers back; any other code:

@@ -436,5 +436,7 @@ int dtn_exec_poll(struct dtn_exec *exec, struct dtensor_error *err)
     dtn_exec_tell_begin(exec, true);
     rc = exec_poll(exec, err);
     dtn_exec_tell_end(exec, rc == 0);
+    if (rc != DTENSOR_EAGAIN)
+        dtn_watch_landed(exec->group.ctx, &exec->flight);
     return rc;
 }

@@ -75,10 +75,11 @@ void dtn_exec_tell_end(const struct dtn_exec *exec, bool done)
 }
 
 /* It was started, and takes no time of its own; dtn_exec_warm() only tries. */
-void dtn_exec_tell_start(const struct dtn_exec *exec)
+void dtn_exec_tell_start(struct dtn_exec *exec)
 {
     if (!exec->group.ctx->watcher || exec->trials.runs == INT_MAX)
         return;
     dtn_exec_tell_begin(exec, false);
     dtn_exec_tell_end(exec, false);
+    exec->flight = exec->group.ctx->watcher->flight;
 }
