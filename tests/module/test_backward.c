@@ -139,8 +139,7 @@ static void memory(void)
     struct dtensor *x = tensor(DTENSOR_F64, 2, (const int64_t[]){ 4, 8 }, 5);
     struct dtensor *y = NULL, *ones = NULL;
     struct dtensor_tape *tape = NULL;
-    const char *text = getenv("DTN_TEST_STEPS");
-    const int steps = text ? atoi(text) : STEPS;
+    const int steps = tree_steps(STEPS);
     size_t warm = 0;
 
     good(dtensor_parallelize(top, world, 2, plan, -1, &job->err));

@@ -2,6 +2,7 @@
 #include "tests/module/tree.h"
 #include "job/ctx.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -223,10 +224,18 @@ static void part(int rank, int n, void *arg)
     dtensor_fini(job->ctx);
 }
 
+int tree_steps(int few)
+{
+    const char *text = getenv("DTN_TEST_STEPS");
+
+    return text ? atoi(text) : few;
+}
+
+/* Many steps may take as long as they need. */
 bool tree_ranks(void (*run)(void))
 {
     part_run = run;
-    return ranks_run(WORLD, 60, part, NULL, NULL) == 0;
+    return ranks_run(WORLD, 60 + tree_steps(0) / 20, part, NULL, NULL) == 0;
 }
 
 bool tree_ranks_but(int killed, void (*run)(void))

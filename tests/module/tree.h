@@ -18,6 +18,9 @@ extern struct job *job;                      /* this rank                     */
 extern const struct dtensor_mesh *world;     /* one dimension of 4, on which  */
                                              /* tensors are made              */
 
+/* Steps of a training: those of DTN_TEST_STEPS, or a few. */
+int tree_steps(int few);
+
 /* Run it as 4 ranks. */
 bool tree_ranks(void (*run)(void));
 
