@@ -43,6 +43,8 @@ piped() {
         "$top_builddir/tests/examples/pipeline" 2>&1
 }
 
+is "each program has under 200 lines" \
+    "$(wc -l "$top_srcdir"/tests/examples/*.c | awk '$2 != "total" && $1 >= 200')" ""
 example mlp
 example sgd
 example attention
