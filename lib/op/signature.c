@@ -312,18 +312,18 @@ static int inputs_read(struct reading *r)
 
 /* -------------------------------------------------------------- outputs --- */
 
-static void output_add(struct dtn_operand *out, int letter, int64_t size)
+/* A dimension that may be cut as `letter`, or only alike with those of `inner`;
+ * one too many is counted: output_read() tells.
+ */
+static void output_add(struct dtn_operand *out, int letter, int inner,
+                       int64_t size)
 {
-    out->letter[out->ndim] = letter;
-    out->inner[out->ndim] = DTN_WHOLE;
-    out->shape[out->ndim++] = size;
-}
-
-/* The same of a dimension that is never cut, or only alike with others. */
-static void output_inner(struct dtn_operand *out, int number, int64_t size)
-{
-    output_add(out, DTN_WHOLE, size);
-    out->inner[out->ndim - 1] = number;
+    if (out->ndim < DTENSOR_MAX_DIMS) {
+        out->letter[out->ndim] = letter;
+        out->inner[out->ndim] = inner;
+        out->shape[out->ndim] = size;
+    }
+    out->ndim++;
 }
 
 /* A letter of the output: cut if some input has it as a letter; a capital as
@@ -339,9 +339,8 @@ static void output_letter(const struct reading *r, struct dtn_operand *out,
         for (int d = 0; d < r->sig->in[i].ndim; d++)
             there |= r->sig->in[i].letter[d] == letter;
     output_add(out, there ? letter : DTN_WHOLE,
+               r->whole >> letter & 1 ? letter : DTN_WHOLE,
                size >= 0 ? size : r->sig->call->args.count);
-    if (r->whole >> letter & 1)
-        out->inner[out->ndim - 1] = letter;
 }
 
 static void output_placed(const struct reading *r, struct dtn_operand *out)
@@ -363,16 +362,16 @@ static void output_stars(const struct reading *r, const struct dtn_pattern *p,
         if (!p->mark || !dtn_signature_names(r->sig, d))
             output_letter(r, out, d);
         else if (p->mark == '!')
-            output_inner(out, d, r->sig->in[0].shape[d]);
+            output_add(out, DTN_WHOLE, d, r->sig->in[0].shape[d]);
         else if (p->mark == '&')
             output_letter(r, out, letter_of(p->with));
         else if (keep)
-            output_add(out, DTN_WHOLE, 1);
+            output_add(out, DTN_WHOLE, DTN_WHOLE, 1);
     }
 }
 
-static void output_read(const struct reading *r, const struct dtn_pattern *p,
-                        struct dtn_operand *out)
+static int output_read(const struct reading *r, const struct dtn_pattern *p,
+                       struct dtn_operand *out)
 {
     const struct dtensor_op_args *args = &r->sig->call->args;
     const struct dtn_operand *first = &r->sig->in[0];
@@ -380,7 +379,7 @@ static void output_read(const struct reading *r, const struct dtn_pattern *p,
     out->constant = p->constant;
     for (int d = 0; p->constant && d < args->ndim &&
                     r->sig->rule->reads & DTN_ARG_SHAPE; d++)
-        output_add(out, DTN_WHOLE, args->shape[d]);
+        output_add(out, DTN_WHOLE, DTN_WHOLE, args->shape[d]);
     if (p->star && p->with == '#')
         output_placed(r, out);
     else if (p->star)
@@ -392,11 +391,15 @@ static void output_read(const struct reading *r, const struct dtn_pattern *p,
             if (isalpha((unsigned char)p->letter[k]))
                 output_letter(r, out, letter_of(p->letter[k]));
             else if (p->letter[k] == '@')
-                output_inner(out, number_of(left),
-                             first->shape[first->ndim - left]);
+                output_add(out, DTN_WHOLE, number_of(left),
+                           first->shape[first->ndim - left]);
             else
-                output_add(out, DTN_WHOLE, 1);
+                output_add(out, DTN_WHOLE, DTN_WHOLE, 1);
     }
+    return out->ndim <= DTENSOR_MAX_DIMS ? 0
+         : dtn_op_fail(r->sig->call, r->err, "the result would have %d "
+                       "dimensions (expected at most %d)", out->ndim,
+                       DTENSOR_MAX_DIMS);
 }
 
 /* ------------------------------------------------------------ arguments --- */
@@ -486,10 +489,10 @@ int dtn_signature_init(struct dtn_signature *sig, const struct dtn_rule *rule,
     rc = args_check(&r);
     if (rc == 0)
         rc = inputs_read(&r);
+    for (int i = 0; i < sig->nout && rc == 0; i++)
+        rc = output_read(&r, &patterns.out[i], &sig->out[i]);
     if (rc != 0)
         return rc;
-    for (int i = 0; i < sig->nout; i++)
-        output_read(&r, &patterns.out[i], &sig->out[i]);
     sig->nresults = dtn_result_count(sig);
     letters_order(sig);
     return 0;

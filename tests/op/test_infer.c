@@ -248,6 +248,10 @@ static const struct {
     { "amax", "", "4:c64:R", "expected no complex number" },
     { "where", "", "4:f32:R 4:f32:R 4:f32:R", "expected bool" },
     { "embedding", "", "9x4:f32:R 3:f32:R", "expected i64 or i32" },
+    { "embedding", "", "9x4:f32:R 1x1x1x1x1x1x1x1:i64:R", "the result would "
+      "have 9 dimensions (expected at most 8)" },
+    { "stack", "dim=0", "1x1x1x1x1x1x1x1:f32:R", "at most 7" },
+    { "unsqueeze", "dim=0", "1x1x1x1x1x1x1x1:f32:R", "at most 7" },
     { "softmax", "", "4x6:f32:R", "args.dim names 0 dimensions (expected "
       "one)" },
     { "sort", "dim=0+1", "4x6:f32:R", "expected one)" },
