@@ -131,10 +131,10 @@ static inline uint16_t dtn_bf16_narrow(float value)
 {
     uint32_t bits = dtn_narrow_bits(value);
     uint32_t rounded = bits + 0x7fff + (bits >> 16 & 1);
-    uint32_t is_nan = dtn_narrow_mask((bits & 0x7fffffff) > 0x7f800000);
+    uint32_t quiet = bits | 0x00400000;
 
-    return (uint16_t)((rounded >> 16 & ~is_nan)
-                      | ((bits >> 16 | 0x40) & is_nan));
+    return (uint16_t)(((bits & 0x7fffffff) > 0x7f800000 ? quiet : rounded)
+                      >> 16);
 }
 
 DTN_DEVICE

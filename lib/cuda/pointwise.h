@@ -33,11 +33,14 @@ DTN_INLINE const void *operand_at(const struct dtn_pointwise_args *args,
         break;                                                                \
     }
 
-/* `to` is a T, or a byte for a comparison. */
+/* Elements of type `t` were widened to T; `to` is a T, or a byte for a
+ * comparison.
+ */
 #define DTN_APPLY(kind, T, rows)                                              \
-    DTN_INLINE void apply_##kind(uint32_t op, void *to, T x, T y, T z, T p,   \
-                                 T q)                                         \
+    DTN_INLINE void apply_##kind(uint32_t op, uint32_t t, void *to, T x, T y, \
+                                 T z, T p, T q)                               \
     {                                                                         \
+        (void)t;                                                              \
         switch (op) {                                                         \
         rows                                                                  \
         default:                                                              \
@@ -45,9 +48,12 @@ DTN_INLINE const void *operand_at(const struct dtn_pointwise_args *args,
         }                                                                     \
     }
 DTN_APPLY(f32, float, DTN_POINTWISE_FLOAT(DTN_CASE, f32, float)
+          DTN_CASE(GELU, gelu, f32, float, float, t == DTENSOR_BF16
+                   ? dtn_gelu_bf16(x) : dtn_gelu_f32(x))
           DTN_CASE(SIN, sin, f32, float, float, dtn_sine_any_f32(x, 0))
           DTN_CASE(COS, cos, f32, float, float, dtn_sine_any_f32(x, 1)))
 DTN_APPLY(f64, double, DTN_POINTWISE_FLOAT(DTN_CASE, f64, double)
+          DTN_POINTWISE_GELU(DTN_CASE, f64, double)
           DTN_CASE(SIN, sin, f64, double, double, dtn_sine_any_f64(x, 0))
           DTN_CASE(COS, cos, f64, double, double, dtn_sine_any_f64(x, 1)))
 DTN_APPLY(i64, int64_t, DTN_POINTWISE_INTEGER(DTN_CASE, i64, int64_t))
@@ -72,7 +78,7 @@ DTN_APPLY(u64, uint64_t, DTN_POINTWISE_INTEGER(DTN_CASE, u64, uint64_t))
                 y = get_##kind(t, operand_at(args, &spot, 1));               \
             if (args->nin > 2)                                                \
                 z = get_##kind(t, operand_at(args, &spot, 2));               \
-            apply_##kind(args->op, &made, x, y, z, p, q);                     \
+            apply_##kind(args->op, t, &made, x, y, z, p, q);                  \
             if (compares)                                                     \
                 memcpy(to, &made, 1);                                         \
             else                                                              \

@@ -6,6 +6,7 @@
  * without gaps needs neither: the loop reads and writes it where it lies.
  */
 #include "math/block.h"
+#include "math/widen.h"
 #include "base/dtype.h"
 #include "base/reduce.h"
 #include "dtensor.h"
@@ -80,42 +81,48 @@ static void scatter(enum dtensor_dtype dtype, void *to, const void *from,
 /* --------------------------------------------------------------- types --- */
 
 /* lib/base has vector loops for floats of 16 and 8 bits and for integers. */
-static struct dtn_reduction wider(enum dtensor_dtype dtype)
+static void fold(enum dtensor_dtype dtype, unsigned partial, void *to,
+                 const void *from, int64_t n)
 {
-    return dtn_reduction(dtype, dtn_dtype_is_float(dtype) ? DTENSOR_SUM
-                                                          : DTENSOR_AVG, 1);
+    const struct dtn_reduction how =
+        dtn_reduction(dtype, dtn_dtype_is_float(dtype) ? DTENSOR_SUM
+                                                       : DTENSOR_AVG, 1);
+
+    dtn_fold(&how, partial, to, &from, 1, (size_t)n);
 }
 
 static void widen(enum dtensor_dtype dtype, void *to, const void *from,
                   int64_t n)
 {
-    const struct dtn_reduction how = wider(dtype);
     double *dst = to;
 
-    if (dtype == DTENSOR_BOOL)
+    if (dtype == DTENSOR_BF16)
+        dtn_widen_bf16(to, from, n);
+    else if (dtype == DTENSOR_BOOL)
         for (int64_t i = 0; i < n; i++)
             ((int64_t *)to)[i] = ((const uint8_t *)from)[i] != 0;
     else if (dtype == DTENSOR_C64)
         for (int64_t i = 0; i < 2 * n; i++)
             dst[i] = (double)((const float *)from)[i];
     else
-        dtn_fold(&how, DTN_PARTIAL_DST, to, &from, 1, (size_t)n);
+        fold(dtype, DTN_PARTIAL_DST, to, from, n);
 }
 
 static void narrow(enum dtensor_dtype dtype, void *to, const void *from,
                    int64_t n)
 {
-    const struct dtn_reduction how = wider(dtype);
     const double *src = from;
 
-    if (dtype == DTENSOR_BOOL)
+    if (dtype == DTENSOR_BF16)
+        dtn_narrow_bf16(to, from, n);
+    else if (dtype == DTENSOR_BOOL)
         for (int64_t i = 0; i < n; i++)
             ((uint8_t *)to)[i] = ((const int64_t *)from)[i] != 0;
     else if (dtype == DTENSOR_C64)
         for (int64_t i = 0; i < 2 * n; i++)
             ((float *)to)[i] = (float)src[i];
     else
-        dtn_fold(&how, DTN_PARTIAL_FIRST, to, &from, 1, (size_t)n);
+        fold(dtype, DTN_PARTIAL_FIRST, to, from, n);
 }
 
 /* ------------------------------------------------------------- the two --- */

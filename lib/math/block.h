@@ -21,8 +21,9 @@ struct dtn_storage {
     int64_t step;                 /* from one to the next, in elements        */
 };
 
-/* n <= DTN_BLOCK elements from `at` on, in type `work`: those at `at`, if they
- * are so already, else a copy in `buffer`, which has DTN_BLOCK_BYTES bytes.
+/* n elements from `at` on, in type `work`: those at `at`, if they are so
+ * already, else a copy in `buffer`.  Of either type n have at most
+ * DTN_BLOCK_BYTES.
  */
 const void *dtn_block_load(const struct dtn_storage *how, const void *at,
                            int64_t n, void *buffer);

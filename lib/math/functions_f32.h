@@ -226,14 +226,25 @@ DTN_FUNCTION float dtn_erfc_f32(float x)
     return x < 0.0F ? 2.0F - above : above;
 }
 
+/* Near 0 a polynomial; from 1 on 1 - erfc(x), of which few digits are needed:
+ * its logarithm is a polynomial, too.
+ */
 DTN_FUNCTION float dtn_erf_f32(float x)
 {
     const float size = fabsf(x), square = x * x;
     const float poly = horner_f32(erf_f32, POLY_TERMS(erf_f32), square);
     const float near = fma_f32(size, 0x1.20dd76p+0F,
                                size * fma_f32(square, poly, -0x1.f7ac92p-25F));
+    const float inside = size > 3.92F ? 3.92F : size;
+    const float log = horner_f32(erfc_log_f32, POLY_TERMS(erfc_log_f32),
+                                 inside);
+    const float shifted = log + DTN_ROUNDER_F32;
+    const float f = log - (shifted - DTN_ROUNDER_F32);
+    const float power = dtn_power_of_f32(shifted, 0);
+    const float rest = f * horner_f32(exp2_f32, POLY_TERMS(exp2_f32), f);
 
-    return copysignf(size < 0.72F ? near : 1.0F - dtn_erfc_above_f32(size), x);
+    return copysignf(size < 1.0F ? near : 1.0F - fma_f32(rest, power, power),
+                     x);
 }
 
 /* x times half of erfc(-x / sqrt(2)), which is 0 below 2^-126.  That is made of
@@ -251,6 +262,23 @@ DTN_FUNCTION float dtn_gelu_f32(float x)
     const float u = fma_f32(k, 0x1.7f7d1cp-19F, near);
     const float rest = u * horner_f32(gelu_exp_f32, POLY_TERMS(gelu_exp_f32),
                                       u);
+    const float power = k < -126.5F ? 0.0F : dtn_power_of_f32(shifted, 0);
+    const float above = fma_f32(rest, y, y) * power;
+
+    return x * (x < 0.0F ? above : 1.0F - above);
+}
+
+/* The same with the digits that bf16 has, for an x of which x^2 is exact. */
+DTN_FUNCTION float dtn_gelu_bf16(float x)
+{
+    const float size = fabsf(x) > 13.3F ? 13.3F : fabsf(x);
+    const float over = 1.0F / (size + 4.0F), t = (size - 4.0F) * over;
+    const float y = horner_f32(gelu_bf16, POLY_TERMS(gelu_bf16), t) * over;
+    const float square = size * size;
+    const float shifted = fma_f32(square, -0x1.715476p-1F, DTN_ROUNDER_F32);
+    const float k = shifted - DTN_ROUNDER_F32;
+    const float f = fma_f32(square, -0x1.715476p-1F, -k);
+    const float rest = f * horner_f32(exp2_bf16, POLY_TERMS(exp2_bf16), f);
     const float power = k < -126.5F ? 0.0F : dtn_power_of_f32(shifted, 0);
     const float above = fma_f32(rest, y, y) * power;
 

@@ -1,8 +1,8 @@
 /* pointwise.c - one element of the result from one of each operand
  *
  * A run of 1,000 elements of f16 is computed in blocks of 512: widened to f32
- * in a buffer, computed there, narrowed into the result.  A run of f32 or bf16
- * without gaps is one call of a loop.  An operand that is broadcast along the
+ * in a buffer, computed there, narrowed into the result.  A run of f32 without
+ * gaps is one call of a loop.  An operand that is broadcast along the
  * run is spread over a buffer once.  The loops are in pointwise_lanes.h,
  * compiled for each vector width; they have no order to keep, so all give the
  * same bits.
@@ -21,7 +21,6 @@
 #include "math/width.h"
 #include "base/compiler.h"
 #include "base/dtype.h"
-#include "base/narrow.h"
 #include "dtensor.h"
 
 #include <stdbool.h>
@@ -36,20 +35,6 @@ typedef void loop_f(void *to, const void *const in[], int64_t n,
 struct pointwise_loops {
     loop_f *of[DTENSOR_NDTYPES][DTN_POINTWISES];
 };
-
-/* What a loop over bf16 writes. */
-typedef uint16_t bf16_float;
-typedef uint8_t bf16_uint8_t;
-
-static inline uint16_t bf16_of_float(float x)
-{
-    return dtn_bf16_narrow(x);
-}
-
-static inline uint8_t bf16_of_uint8_t(int x)
-{
-    return (uint8_t)x;
-}
 
 #define LANES_TARGET
 #define LANES_NAME(name) name##_plain
@@ -78,20 +63,15 @@ int dtn_pointwise_operands(enum dtn_pointwise op)
     return op < DTN_ADD ? 1 : op < DTN_ADDCMUL ? 2 : 3;
 }
 
-/* The type that loops of this operation take: `dtype`, or the one of blocks. */
-static enum dtensor_dtype work_of(enum dtn_pointwise op,
-                                  enum dtensor_dtype dtype)
-{
-    return widths[0]->of[dtype][op] ? dtype : dtn_block_type(dtype);
-}
-
+/* Of f32 that were bf16 some loops have fewer digits. */
 static loop_f *loop_of(enum dtn_pointwise op, enum dtensor_dtype dtype)
 {
-    const enum dtensor_dtype work = work_of(op, dtype);
+    const struct pointwise_loops *loops = widths[dtn_width()];
+    const enum dtensor_dtype work = dtn_block_type(dtype);
 
     if (work == DTENSOR_C128)
         return dtn_complex_loop(op);
-    return widths[dtn_width()]->of[work][op];
+    return loops->of[dtype][op] ? loops->of[dtype][op] : loops->of[work][op];
 }
 
 static bool compares(enum dtn_pointwise op)
@@ -143,10 +123,22 @@ static bool pass_direct(const struct pass *pass)
     return direct;
 }
 
+/* Of the largest type in which elements are in a buffer. */
+static int64_t pass_bytes(const struct pass *pass)
+{
+    size_t most = dtn_dtype_size(pass->out.work);
+
+    for (int i = 0; i < pass->nin; i++)
+        if (dtn_dtype_size(pass->in[i].work) > most)
+            most = dtn_dtype_size(pass->in[i].work);
+    return (int64_t)most;
+}
+
 static void pass_run(const struct pass *pass, const struct dtn_loop *loop)
 {
     _Alignas(64) char room[OPERANDS][DTN_BLOCK_BYTES], made[DTN_BLOCK_BYTES];
-    const int64_t most = pass_direct(pass) ? loop->run : DTN_BLOCK;
+    const int64_t most = pass_direct(pass) ? loop->run
+                                           : DTN_BLOCK_BYTES / pass_bytes(pass);
     const void *in[OPERANDS];
     int64_t n;
 
@@ -185,7 +177,7 @@ void dtn_pointwise(enum dtn_pointwise op, const struct dtn_array *out,
                    const struct dtn_array *const in[], const double args[2])
 {
     const enum dtensor_dtype dtype = in[0]->dtype;
-    const enum dtensor_dtype work = work_of(op, dtype);
+    const enum dtensor_dtype work = dtn_block_type(dtype);
     struct pass pass = {
         .loop = loop_of(op, dtype),
         .nin = dtn_pointwise_operands(op),

@@ -17,7 +17,11 @@
     X(EQ, eq, kind, T, uint8_t, x == y)                                       \
     X(NE, ne, kind, T, uint8_t, x != y)
 
-/* Of f32 and of f64, all but sine, cosine and what is of libm. */
+/* Of f32, of f64 and, with fewer digits, of bf16, as f32. */
+#define DTN_POINTWISE_GELU(X, kind, T)                                        \
+    X(GELU, gelu, kind, T, T, dtn_gelu_##kind(x))
+
+/* Of f32 and of f64, all but GELU, sine, cosine and what is of libm. */
 #define DTN_POINTWISE_FLOAT(X, kind, T)                                       \
     X(RELU, relu, kind, T, T, x > 0 || x != x ? x : 0)                        \
     X(CEIL, ceil, kind, T, T, dtn_ceil_##kind(x))                             \
@@ -44,7 +48,6 @@
     X(SQRT, sqrt, kind, T, T, dtn_sqrt_##kind(x))                             \
     X(RSQRT, rsqrt, kind, T, T, 1 / dtn_sqrt_##kind(x))                       \
     X(RECIPROCAL, reciprocal, kind, T, T, 1 / x)                              \
-    X(GELU, gelu, kind, T, T, dtn_gelu_##kind(x))                             \
     X(SILU, silu, kind, T, T, dtn_silu_##kind(x))                             \
     X(SOFTPLUS, softplus, kind, T, T, dtn_softplus_##kind(x))                 \
     X(CLAMP, clamp, kind, T, T, x < p ? p : x > q ? q : x)                    \

@@ -6,6 +6,7 @@
  */
 #include "math/softmax.h"
 #include "math/backward.h"
+#include "math/block.h"
 #include "math/finish.h"
 #include "math/functions.h"
 #include "math/strips.h"
@@ -16,6 +17,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 enum { OUT, IN, MOST, SUM };
 
@@ -55,29 +57,25 @@ static void row_finish(struct dtn_strips *rows, bool logarithm, double most,
     }
 }
 
-/* The exponentials are made once if there is memory for a row of them: the
- * result itself, or that of a narrow type a buffer.
- */
-enum { ROW_MOST = 4096 };
-
-static bool row_is_kept(const struct dtn_strips *rows, bool logarithm)
+/* Does the loop write results where they lie? */
+static bool out_is_direct(const struct dtn_strips *rows)
 {
     const struct dtn_storage *out = &rows->how[OUT];
-    const bool direct = out->dtype == out->work && out->step == 1;
 
-    return !logarithm && (direct || (rows->row.ndim == 0 &&
-           rows->row.run <= ROW_MOST && out->work == DTENSOR_F32));
+    return out->dtype == out->work && out->step == 1;
 }
 
-static void row_softmax(struct dtn_strips *rows, double most)
+/* The exponentials are made once: they are kept where the result will be. */
+static void row_direct(struct dtn_strips *rows)
 {
-    _Alignas(64) float row[ROW_MOST];
     const enum dtensor_dtype work = rows->how[IN].work;
+    const double most = row_total(rows, IN, DTN_TOTAL_MAX, (double)-INFINITY,
+                                  0);
     double by[2] = { 0, 0 };
 
     for (bool on = dtn_strips_block(rows); on;
          on = dtn_strips_next_block(rows)) {
-        void *kept = dtn_strips_place(rows, OUT, row + rows->first % ROW_MOST);
+        void *kept = dtn_strips_at(rows, OUT);
         const void *in = dtn_strips_load(rows, IN, kept);
 
         by[1] = dtn_total_exp(work, kept, in, rows->n, by[1], most);
@@ -85,13 +83,84 @@ static void row_softmax(struct dtn_strips *rows, double most)
     by[1] = 1 / by[1];
     for (bool on = dtn_strips_block(rows); on;
          on = dtn_strips_next_block(rows)) {
-        float *buffer = row + rows->first % ROW_MOST;
-        void *kept = dtn_strips_place(rows, OUT, buffer);
+        void *kept = dtn_strips_at(rows, OUT);
         const void *const from[] = { kept, NULL, NULL };
 
         dtn_finish_norm(work, kept, from, rows->n, by);
-        dtn_strips_store(rows, OUT, kept, buffer);
     }
+}
+
+/* A row of f32 or narrower that is not too long is widened and gathered once:
+ * it is kept beside the result.
+ */
+enum { ROW_MOST = 4096 };
+
+static bool row_is_kept(const struct dtn_strips *rows)
+{
+    return rows->row.ndim == 0 && !rows->row.empty &&
+           rows->row.run <= ROW_MOST && rows->how[OUT].work == DTENSOR_F32;
+}
+
+/* The row, of which the largest element is returned. */
+static double row_keep(struct dtn_strips *rows, float row[])
+{
+    double most = (double)-INFINITY;
+
+    for (bool on = dtn_strips_block(rows); on;
+         on = dtn_strips_next_block(rows)) {
+        float *kept = row + rows->first;
+        const void *in = dtn_strips_load(rows, IN, kept);
+
+        if (in != kept)
+            memcpy(kept, in, (size_t)rows->n * sizeof *kept);
+        most = dtn_total(DTN_TOTAL_MAX, DTENSOR_F32, kept, rows->n, most, 0);
+    }
+    return most;
+}
+
+static void row_kept(struct dtn_strips *rows, bool logarithm)
+{
+    _Alignas(64) float row[ROW_MOST];
+    const double most = row_keep(rows, row);
+    const int64_t n = rows->row.run;
+    double sum = 0;
+
+    for (int64_t i = 0; i < n; i += DTN_BLOCK) {
+        const int64_t left = n - i < DTN_BLOCK ? n - i : DTN_BLOCK;
+
+        sum = logarithm
+            ? dtn_total(DTN_TOTAL_EXP, DTENSOR_F32, row + i, left, sum, most)
+            : dtn_total_exp(DTENSOR_F32, row + i, row + i, left, sum, most);
+    }
+    for (bool on = dtn_strips_block(rows); on;
+         on = dtn_strips_next_block(rows)) {
+        float *kept = row + rows->first;
+        const void *const from[] = { kept, NULL, NULL };
+
+        if (logarithm)
+            dtn_finish_softmax(true, DTENSOR_F32, kept, kept, rows->n,
+                               (double[]){ most, dtn_log_f64(sum) });
+        else
+            dtn_finish_norm(DTENSOR_F32, kept, from, rows->n,
+                            (double[]){ 0, 1 / sum });
+        dtn_strips_store(rows, OUT, kept, kept);
+    }
+}
+
+static void row_softmax(struct dtn_strips *rows, bool logarithm)
+{
+    double most;
+
+    if (out_is_direct(rows) && !logarithm) {
+        row_direct(rows);
+        return;
+    }
+    if (!out_is_direct(rows) && row_is_kept(rows)) {
+        row_kept(rows, logarithm);
+        return;
+    }
+    most = row_total(rows, IN, DTN_TOTAL_MAX, (double)-INFINITY, 0);
+    row_finish(rows, logarithm, most, row_sum(rows, IN, most));
 }
 
 void dtn_softmax(bool logarithm, const struct dtn_array *out,
@@ -102,15 +171,8 @@ void dtn_softmax(bool logarithm, const struct dtn_array *out,
 
     dtn_strips_begin(&rows, arrays, 2, 1u << dim);
     for (bool more = dtn_strips_first(&rows); more;
-         more = dtn_strips_next(&rows)) {
-        const double most = row_total(&rows, IN, DTN_TOTAL_MAX,
-                                      (double)-INFINITY, 0);
-
-        if (row_is_kept(&rows, logarithm))
-            row_softmax(&rows, most);
-        else
-            row_finish(&rows, logarithm, most, row_sum(&rows, IN, most));
-    }
+         more = dtn_strips_next(&rows))
+        row_softmax(&rows, logarithm);
 }
 
 void dtn_softmax_sum(const struct dtn_array *sum, const struct dtn_array *in,

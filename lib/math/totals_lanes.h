@@ -245,7 +245,106 @@ KEYS(f64, double, int64_t, INT64_MAX, sizes, b & INT64_MAX)
 
 TOTALS(f32, float)
 TOTALS(f64, double)
-TOTAL_OF(sum, bf16, uint16_t, dtn_bf16_widen, 0, t + x, t + x)
+TOTAL_OF(sum_any, bf16, uint16_t, dtn_bf16_widen, 0, t + x, t + x)
+
+/* Of bf16, whose sums may be exact: see totals.c. */
+#define RANGE(x, most, least)                                                 \
+    do {                                                                      \
+        const uint16_t size = (x) & 0x7fff, less = (uint16_t)(size - 1);      \
+                                                                              \
+        most = size > most ? size : most;                                     \
+        least = less < least ? less : least;                                  \
+    } while (0)
+
+LANES_TARGET static bool LANES_NAME(exact_bf16)(const uint16_t *x, int64_t n)
+{
+    uint16_t most = 0, least = UINT16_MAX;
+
+    for (int64_t i = 0; i < n; i++)
+        RANGE(x[i], most, least);
+    return range_is_exact(most, least);
+}
+
+LANES_TARGET static double LANES_NAME(sum_bf16)(const void *elements, int64_t n,
+                                                double total, double m)
+{
+    enum { HALF = DTN_BLOCK / EXACT_TERMS / 2 };
+    const uint16_t *array = elements;
+    float some[2][HALF] = { { 0 } };
+    double lane[HALF];
+    int64_t i = 0;
+
+    if (n > DTN_BLOCK || !LANES_NAME(exact_bf16)(array, n))
+        return LANES_NAME(sum_any_bf16)(array, n, total, m);
+    for (; i + 2 * HALF <= n; i += 2 * HALF)
+        for (int j = 0; j < HALF; j++) {
+            uint32_t pair;
+
+            memcpy(&pair, array + i + 2 * j, sizeof pair);
+            some[0][j] += dtn_narrow_float(pair << 16);
+            some[1][j] += dtn_narrow_float(pair & 0xffff0000);
+        }
+    for (int j = 0; i < n; i++, j++)
+        some[j % 2][j / 2] += dtn_bf16_widen(array[i]);
+    for (int j = 0; j < HALF; j++)
+        lane[j] = (double)some[0][j] + (double)some[1][j];
+    HALVE(lane, 16, t + x)
+    HALVE(lane, 8, t + x)
+    HALVE(lane, 4, t + x)
+    HALVE(lane, 2, t + x)
+    return total + (lane[0] + lane[1]);
+}
+
+/* The rows of columns are far apart: a CPU does not see what is next. */
+LANES_TARGET static bool LANES_NAME(exact_columns_bf16)(
+    const uint16_t *x, int64_t apart, int64_t n, int64_t width)
+{
+    enum { AHEAD = 16 };
+    uint16_t most[DTN_TOTAL_COLUMNS] = { 0 }, least[DTN_TOTAL_COLUMNS];
+
+    memset(least, 0xff, sizeof least);
+    for (int64_t i = 0; i < n; i++, x += apart) {
+        const uint16_t *later = x + (i + AHEAD < n ? AHEAD * apart : 0);
+
+        __builtin_prefetch(later);
+        __builtin_prefetch(later + width / 2);
+        for (int64_t k = 0; k < width; k++)
+            RANGE(x[k], most[k], least[k]);
+    }
+    for (int64_t k = 1; k < width; k++) {
+        most[0] = most[k] > most[0] ? most[k] : most[0];
+        least[0] = least[k] < least[0] ? least[k] : least[0];
+    }
+    return range_is_exact(most[0], least[0]);
+}
+
+/* Eight rows at a time. */
+LANES_TARGET static void LANES_NAME(sum_columns_bf16)(
+    const void *elements, int64_t apart, int64_t n, int64_t width,
+    double total[])
+{
+    double sum[DTN_TOTAL_COLUMNS] = { 0 };
+    const uint16_t *x = elements;
+    int64_t i = 0;
+
+    if (n > DTN_BLOCK || !LANES_NAME(exact_columns_bf16)(x, apart, n, width)) {
+        LANES_NAME(sum_any_columns_bf16)(x, apart, n, width, total);
+        return;
+    }
+    for (; i + EXACT_TERMS <= n; i += EXACT_TERMS, x += EXACT_TERMS * apart)
+        for (int64_t k = 0; k < width; k++) {
+            float some = 0;
+
+            for (int r = 0; r < EXACT_TERMS; r++)
+                some += dtn_bf16_widen(x[r * apart + k]);
+            sum[k] += (double)some;
+        }
+    for (; i < n; i++, x += apart)
+        for (int64_t k = 0; k < width; k++)
+            sum[k] += (double)dtn_bf16_widen(x[k]);
+    for (int64_t k = 0; k < width; k++)
+        total[k] += sum[k];
+}
 
 #define AT(TOTAL, name, kind) [DTN_TOTAL_##TOTAL] = LANES_NAME(name##_##kind)
 #define ROW(kind) {                                                           \
@@ -275,6 +374,7 @@ static const struct totals_loops LANES_NAME(loops) = {
 #undef LARGER
 #undef SMALLER
 #undef TOTALS
+#undef RANGE
 #undef AT
 #undef ROW
 #undef COLUMNS

@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-static atomic_int forced = -1;
+static atomic_int width = -1;     /* in use; -1: not known yet                */
 
 static int width_widest(void)
 {
@@ -22,17 +22,22 @@ static int width_widest(void)
 #endif
 }
 
+/* It is asked for each block. */
 int dtn_width(void)
 {
-    const int width = atomic_load_explicit(&forced, memory_order_relaxed);
+    int found = atomic_load_explicit(&width, memory_order_relaxed);
 
-    return width < 0 ? width_widest() : width;
+    if (found < 0) {
+        found = width_widest();
+        atomic_store_explicit(&width, found, memory_order_relaxed);
+    }
+    return found;
 }
 
-bool dtn_width_force(int width)
+bool dtn_width_force(int wanted)
 {
-    if (width > width_widest())
+    if (wanted > width_widest())
         return false;
-    atomic_store_explicit(&forced, width, memory_order_relaxed);
+    atomic_store_explicit(&width, wanted, memory_order_relaxed);
     return true;
 }

@@ -3,7 +3,8 @@
  * Every 10,007th f32, of both signs, subnormal ones, infinities and NaN among
  * them, is compared with libm's double: within 2 units in the last place, those
  * that are made of several functions within 5.  f64 is compared with libm's
- * long double, for numbers of 0.001 to 700 and of any exponent, and both signs.
+ * long double, for numbers of 0.001 to 700 and of any exponent, and both signs;
+ * every bf16 with double, within 0.57 units, of which 0.5 are the rounding.
  * All vector widths give the same bits.
  *
  * Without this test, exp could be wrong for the few arguments whose results are
@@ -11,6 +12,7 @@
  */
 #include "math/pointwise.h"
 #include "math/width.h"
+#include "base/narrow.h"
 #include "dtensor.h"
 #include "tests/math/sample.h"
 #include "tests/support/tap.h"
@@ -231,6 +233,48 @@ static void check_f64(void)
         check_wide(f, x, y, other);
 }
 
+/* ----------------------------------------------------------------- bf16 --- */
+
+/* Of a bf16 near x, in units of its last place. */
+static double bf16_off(double x, double exact)
+{
+    const int e = exact == 0 ? -126 : ilogb(exact);
+
+    return fabs(x - exact) / ldexp(1, (e < -126 ? -126 : e) - 7);
+}
+
+/* Every bf16 there is: half a unit is the rounding to bf16 itself. */
+static void check_bf16(int f)
+{
+    enum { ALL = 65536 };
+    static uint16_t x[ALL], y[ALL];
+    const int64_t n = ALL;
+    const struct dtn_array in = dtn_array_packed(x, DTENSOR_BF16, 1, &n);
+    const struct dtn_array out = dtn_array_packed(y, DTENSOR_BF16, 1, &n);
+    const struct dtn_array *const operands[] = { &in };
+    const double least = fmax(functions[f].least, 0x1p-125);
+    double worst = 0;
+    int wrong = 0;
+
+    for (int i = 0; i < ALL; i++)
+        x[i] = (uint16_t)i;
+    dtn_pointwise(functions[f].op, &out, operands, (double[]){ 2.5, 0 });
+    for (int i = 0; i < ALL; i++) {
+        const double want = functions[f].exact((double)dtn_bf16_widen(x[i]));
+        const double got = (double)dtn_bf16_widen(y[i]);
+        const bool large = fabs(want) >= 0x1.ffp127;
+
+        if (isnan(want) || large || fabs(want) < least) {
+            wrong += isnan(want) ? !isnan(got) : large ? fabs(got) < 0x1p127
+                   : fabs(got - want) > least;
+            continue;
+        }
+        worst = fmax(worst, bf16_off(got, want));
+    }
+    ok(wrong == 0 && worst < 0.57, "bf16: %s of all numbers: %.3f units off, "
+       "%d wrong at the ends", functions[f].name, worst, wrong);
+}
+
 int main(void)
 {
     float *x = malloc(MOST * sizeof *x), *y = malloc(MOST * sizeof *y);
@@ -252,6 +296,8 @@ int main(void)
         }
         ok(different == 0, "%s: every vector width gives the same bits",
            functions[f].name);
+        dtn_width_force(-1);
+        check_bf16(f);
     }
     free(x);
     free(y);

@@ -12,6 +12,7 @@
 #include "math/totals.h"
 #include "math/width.h"
 #include "base/dtype.h"
+#include "base/narrow.h"
 #include "dtensor.h"
 #include "tests/math/sample.h"
 #include "tests/support/rand.h"
@@ -240,6 +241,74 @@ static void test_complex(void)
        "1 + 2i and 3 - i have the sum 4 + i and the product 5 + 5i");
 }
 
+/* -------------------------------------------------------- sums of bf16 --- */
+
+enum { ROWS = 512, COLUMNS = DTN_TOTAL_COLUMNS };
+
+/* Numbers whose exponents differ by `range` at most, a few of them 0, or with
+ * `end` an infinity, a NaN or a subnormal number.
+ */
+static void draw_bf16(uint16_t x[], int n, int range, bool end)
+{
+    static const uint16_t ends[] = { 0x7f80, 0xff80, 0x7fc0, 1, 0x8001,
+                                     0x7f7f };
+    const int base = 1 + rand_below(&seed, 250 - range);
+    const bool hard = rand_below(&seed, 3) == 0;   /* large sums, far ends   */
+
+    for (int i = 0; i < n; i++) {
+        const int exponent = base + (hard ? range * (rand_below(&seed, 8) > 0)
+                                          : rand_below(&seed, range + 1));
+
+        x[i] = (uint16_t)(exponent << 7 | rand_below(&seed, 128) |
+                          (hard ? 0 : rand_below(&seed, 2) << 15));
+        if (rand_below(&seed, 50) == 0)
+            x[i] = (uint16_t)(rand_below(&seed, 2) << 15);
+    }
+    if (end)
+        x[rand_below(&seed, n)] = ends[rand_below(&seed, 6)];
+}
+
+/* Are sums of bf16 those of the same numbers as f32? */
+static int bf16_wrong(bool columns)
+{
+    static uint16_t x[ROWS * COLUMNS];
+    static float wide[ROWS * COLUMNS];
+    const int n = 1 + rand_below(&seed, ROWS);
+    const int width = columns ? 1 + rand_below(&seed, COLUMNS) : 1;
+    double sum[COLUMNS], wanted[COLUMNS];
+    int wrong = 0;
+
+    draw_bf16(x, n * width, rand_below(&seed, 18), rand_below(&seed, 8) == 0);
+    for (int i = 0; i < n * width; i++)
+        wide[i] = dtn_bf16_widen(x[i]);
+    for (int k = 0; k < width; k++)
+        sum[k] = wanted[k] = rand_below(&seed, 2) ? 0.1 : 0;
+    if (columns) {
+        dtn_total_columns(DTN_TOTAL_SUM, DTENSOR_BF16, x, width, n, width, sum);
+        dtn_total_columns(DTN_TOTAL_SUM, DTENSOR_F32, wide, width, n, width,
+                          wanted);
+    } else {
+        sum[0] = dtn_total(DTN_TOTAL_SUM, DTENSOR_BF16, x, n, sum[0], 0);
+        wanted[0] = dtn_total(DTN_TOTAL_SUM, DTENSOR_F32, wide, n, wanted[0],
+                              0);
+    }
+    for (int k = 0; k < width; k++)
+        wrong += memcmp(&sum[k], &wanted[k], sizeof sum[k]) != 0 &&
+                 (sum[k] == sum[k] || wanted[k] == wanted[k]);
+    return wrong;
+}
+
+static void test_bf16(int width)
+{
+    const int calls = 3000;
+    int wrong = 0;
+
+    for (int i = 0; i < calls; i++)
+        wrong += bf16_wrong(i % 8 == 0);
+    ok(wrong == 0, "width %d: %d sums of bf16 have the bits of those of f32",
+       width, calls);
+}
+
 static double empty_of(enum dtn_reduction_kind kind, enum dtensor_dtype dtype)
 {
     const int64_t none[] = { 0 }, one[] = { 1 };
@@ -398,5 +467,7 @@ int main(void)
     test_empty();
     test_extremes();
     test_extreme_widths();
+    for (int width = 0; width < 3 && dtn_width_force(width); width++)
+        test_bf16(width);
     return done();
 }

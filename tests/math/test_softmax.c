@@ -86,7 +86,8 @@ static struct call call_new(int i)
     if (rand_below(&seed, 4) == 0) {               /* more than a block       */
         for (int d = 0; d < ndim; d++)
             shape[d] = 1;
-        shape[call.dim] = 500 + rand_below(&seed, 40);
+        shape[call.dim] = (rand_below(&seed, 8) ? 500 : 4080) +
+                          rand_below(&seed, 40);
     }
     call.in = sample_new(&seed, floats[i % 4], ndim, shape, i & 4);
     call.out = sample_new(&seed, floats[i % 4], ndim, shape, i & 8);

@@ -116,6 +116,11 @@ def operators(tiny, eighth):
                       -mpf(1) / 2), [-2 * half, 2 * half], 5)
     emit("gelu_exp_f32", "float", c, e * 2 * half,
          "(exp(-u/2) - 1) / u, |u| <= log(2)")
+    tail("gelu_bf16", "float", mpf("4"), ("0", "13.3"), 4, mp.sqrt(mpf(1) / 2), mpf(1) / 2)
+    for name, degree in (("exp2_f32", 4), ("exp2_bf16", 2)):
+        c, e = fit(series(lambda f: (2 ** f - 1) / f, mpf(10) ** -15,
+                          mp.log(2)), [-mpf("0.5001"), mpf("0.5001")], degree)
+        emit(name, "float", c, e / 2, "(2^f - 1) / f, |f| <= 1/2")
     with mp.workdps(400):
         bits = int(mp.floor(mp.ldexp(2 / mp.pi, 37 * 32)))
     words = [0] + [bits >> 32 * (36 - i) & 0xffffffff for i in range(37)]
@@ -147,9 +152,12 @@ def main():
          "(cos r - 1 + r^2/2) / r^4 of r^2, |r| <= pi/4")
     c, e = fit(series(lambda y: (mp.erf(mp.sqrt(y)) / mp.sqrt(y) -
                                  2 / mp.sqrt(mp.pi)) / y, tiny,
-                      -2 / (3 * mp.sqrt(mp.pi))), [0, mpf("0.53")], 5)
-    emit("erf_f32", "float", c, e * mpf("0.53"),
-         "(erf x - 2 x / sqrt(pi)) / x^3 of x^2, |x| <= 0.72")
+                      -2 / (3 * mp.sqrt(mp.pi))), [0, 1], 5)
+    emit("erf_f32", "float", c, e,
+         "(erf x - 2 x / sqrt(pi)) / x^3 of x^2, |x| <= 1")
+    c, e = fit(lambda x: mp.log(mp.erfc(x), 2), [1, mpf("3.92")], 8)
+    emit("erfc_log_f32", "float", c, e,
+         "log2(erfc x), 1 <= x <= 3.92, absolute")
     tail("erfcx_f32", "float", 3, ("0", "10.15"), 9)
 
     most = ((mp.sqrt(2) - 1) / (mp.sqrt(2) + 1)) ** 2 * mpf("1.0001")
