@@ -3,10 +3,10 @@
  *   $ make bench-ops
  *
  * Nanoseconds of dtensor_op_infer() for calls that repeat the last one (hit),
- * that alternate with another (other), and that are new (miss).  Then, on one
- * rank and small tensors, nanoseconds of dtensor_op_into() and dtensor_op(), of
- * the arithmetic alone, and what the former adds.  The fastest of several
- * rounds.
+ * that alternate with another (other), and that are new (miss), also of all
+ * pairs of placements on a mesh of three dimensions.  Then, on one rank and
+ * small tensors, nanoseconds of dtensor_op_into() and dtensor_op(), of the
+ * arithmetic alone, and what the former adds.  The fastest of several rounds.
  */
 #include "math/matmul.h"
 #include "math/pointwise.h"
@@ -75,6 +75,49 @@ static double misses_ns(const struct dtensor_op_call *call,
             best = now_ns() - start;
     }
     return best;
+}
+
+/* All pairs of placements on a mesh of 2 x 2 x 2: each is a new decision, since
+ * more others were made since.
+ */
+static void pairs_of(struct dtensor_ctx *ctx, const char *op)
+{
+    enum { KINDS = 4, PAIRS = 4096, SIDES = 512 };
+    static const char *const kinds[KINDS] = { "R", "S(0)", "S(1)", "P" };
+    static double best[PAIRS];
+    const int size[] = { 2, 2, 2 };
+    const struct dtensor_mesh *mesh = mesh_of(ctx, 3, size);
+    double sum = 0, most = 0;
+    int above = 0;
+
+    for (int round = 0; round < 3; round++)
+        for (int i = 0; i < PAIRS; i++) {
+            const int64_t shape[] = { SIDES, SIDES };
+            struct dtensor_spec in[2];
+            double start;
+
+            for (int k = 0, code = i; k < 2; k++, code /= KINDS * KINDS * KINDS)
+            {
+                char text[40];
+
+                snprintf(text, sizeof text, "%s,%s,%s", kinds[code % KINDS],
+                         kinds[code / KINDS % KINDS],
+                         kinds[code / (KINDS * KINDS) % KINDS]);
+                in[k] = spec_at(mesh, 2, shape, text);
+            }
+            start = now_ns();
+            infer(&(struct dtensor_op_call){ .op = op, .nin = 2, .in = in });
+            start = now_ns() - start;
+            if (round == 0 || start < best[i])
+                best[i] = start;
+        }
+    for (int i = 0; i < PAIRS; i++) {
+        sum += best[i];
+        above += best[i] > 1e5;
+        most = best[i] > most ? best[i] : most;
+    }
+    printf("%-8s %10d %10.1f %10.1f %10d\n", op, PAIRS, sum / PAIRS / 1e3,
+           most / 1e3, above);
 }
 
 /* ----------------------------------------------------------------- runs --- */
@@ -211,6 +254,11 @@ int main(void)
                hits_ns(call, 0), hits_ns(call, 1));
         printf(" %10.0f\n", misses_ns(call, in));
     }
+    printf("\n%-8s %10s %10s %10s %10s\n", "2x2x2", "misses", "mean us",
+           "worst us", "over 100");
+    pairs_of(ctx, "matmul");
+    pairs_of(ctx, "add");
+    pairs_of(ctx, "mul");
     dtensor_fini(ctx);
     fflush(stdout);
     return ranks_run(1, 60, runs, NULL, NULL) != 0;
