@@ -23,6 +23,14 @@ const struct golden golden[GOLDEN_COUNTS] = {
     { "mlp", { { "m.up", "colwise" }, { "m.down", "rowwise output=S(0)" } },
       "S(0)", false, "1 0 1", "1 0 0" },
     { "mlp", { { "m.up", "colwise" }, { "m.down", "rowwise output=S(0)" } },
+      "S(0)", true, "1 0 1", "1 0 1" },
+    { "bare mlp", { { "m.up", "colwise" }, { "m.down", "rowwise" } }, "R",
+      false, "0 1 0", "0 0 0" },
+    { "bare mlp", { { "m.up", "colwise" }, { "m.down", "rowwise" } }, "R", true,
+      "0 1 0", "0 1 0" },
+    { "bare mlp", { { "m.up", "colwise" }, { "m.down", "rowwise output=S(0)" } },
+      "S(0)", false, "1 0 1", "1 0 0" },
+    { "bare mlp", { { "m.up", "colwise" }, { "m.down", "rowwise output=S(0)" } },
       "S(0)", true, "1 0 1", "1 0 1" }
 };
 

@@ -51,15 +51,18 @@ void param(struct dtensor_module *m, const char *name, int ndim,
                             &job->err));
 }
 
-static struct dtensor_module *linear(struct dtensor_module *parent,
-                                     const char *name, int64_t to, int64_t from,
-                                     int seed)
+static void weigh(struct dtensor_module *m, int64_t to, int64_t from, int seed)
+{
+    param(m, "weight", 2, (const int64_t[]){ to, from }, seed);
+}
+
+static void linear(struct dtensor_module *parent, const char *name, int64_t to,
+                   int64_t from, int seed)
 {
     struct dtensor_module *m = module(parent, name, "linear");
 
-    param(m, "weight", 2, (const int64_t[]){ to, from }, seed);
+    weigh(m, to, from, seed);
     param(m, "bias", 1, (const int64_t[]){ to }, seed + 1);
-    return m;
 }
 
 struct dtensor_module *mlp(struct dtensor_module *parent,
@@ -84,6 +87,11 @@ struct dtensor_module *single(const char *type)
         param(m, "weight", 2, (const int64_t[]){ 8, 16 }, 3);
     } else if (strcmp(type, "mlp") == 0) {
         mlp(top, "m");
+    } else if (strcmp(type, "bare mlp") == 0) {
+        m = module(top, "m", "sequential");
+        weigh(module(m, "up", "linear"), 16, 8, 1);
+        module(m, "act", "relu");
+        weigh(module(m, "down", "linear"), 8, 16, 2);
     } else {
         m = module(top, "m", type);
         param(m, "weight", 1, (const int64_t[]){ 8 }, 3);

@@ -38,7 +38,9 @@ void param(struct dtensor_module *m, const char *name, int ndim,
 /* A sequence of up: linear 8 to 16, act: relu, down: linear 16 to 8. */
 struct dtensor_module *mlp(struct dtensor_module *parent, const char *name);
 
-/* A tree with one child "m": linear, embedding, mlp, or a norm. */
+/* A tree with one child "m": linear, embedding, mlp, the same without biases
+ * (bare mlp), or a norm.
+ */
 struct dtensor_module *single(const char *type);
 
 /* How a tensor, or a parameter such as "m.up", "weight" lies. */
