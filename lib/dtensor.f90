@@ -16,8 +16,9 @@
 ! from 0.
 module dtensor
     use, intrinsic :: iso_c_binding
+    use, intrinsic :: iso_fortran_env, only: output_unit
     implicit none
-    private :: c_text
+    private :: c_text, output_unit
     integer, parameter :: DTENSOR_MAX_DIMS = 8
 
     enum, bind(C) ! errors
@@ -40,149 +41,139 @@ module dtensor
     end enum
 
     type, bind(C) :: dtensor_error
-        integer(c_int) :: code
-        integer(c_int) :: sys_errno
-        integer(c_int) :: rank
+        integer(c_int) :: code, sys_errno, rank
         character(kind=c_char) :: text(500)
     end type
 
     type, bind(C) :: dtensor_placement
-        integer(c_int) :: kind
-        integer(c_int) :: dim
-        integer(c_int) :: op
+        integer(c_int) :: kind, dim, op
         integer(c_int64_t) :: block
         type(c_ptr) :: sizes
     end type
 
     type, bind(C) :: dtensor_spec
         type(c_ptr) :: mesh
-        integer(c_int) :: dtype
-        integer(c_int) :: ndim
+        integer(c_int) :: dtype, ndim
         integer(c_int64_t) :: shape(DTENSOR_MAX_DIMS)
         type(dtensor_placement) :: placement(DTENSOR_MAX_DIMS)
     end type
 
     interface ! what takes no text is the function of C itself
-        subroutine dtensor_fini(ctx) &
-            bind(C, name="dtensor_fini")
+        subroutine dtensor_fini(ctx) bind(C, name="dtensor_fini")
             import :: c_ptr
             type(c_ptr), value, intent(in) :: ctx
         end subroutine
-        function dtensor_rank(ctx) &
-            result(rc) bind(C, name="dtensor_rank")
+        integer(c_int) function dtensor_rank(ctx) bind(C, name="dtensor_rank")
             import :: c_int, c_ptr
             type(c_ptr), value, intent(in) :: ctx
-            integer(c_int) :: rc
         end function
-        function dtensor_world_size(ctx) &
-            result(rc) bind(C, name="dtensor_world_size")
+        integer(c_int) function dtensor_world_size(ctx) &
+            bind(C, name="dtensor_world_size")
             import :: c_int, c_ptr
             type(c_ptr), value, intent(in) :: ctx
-            integer(c_int) :: rc
         end function
-        function dtensor_local_rank(ctx) &
-            result(rc) bind(C, name="dtensor_local_rank")
+        integer(c_int) function dtensor_local_rank(ctx) &
+            bind(C, name="dtensor_local_rank")
             import :: c_int, c_ptr
             type(c_ptr), value, intent(in) :: ctx
-            integer(c_int) :: rc
         end function
-        function dtensor_should_report(ctx, err) &
-            result(rc) bind(C, name="dtensor_should_report")
+        integer(c_int) function dtensor_should_report(ctx, err) &
+            bind(C, name="dtensor_should_report")
             import :: c_int, c_ptr, dtensor_error
             type(c_ptr), value, intent(in) :: ctx
             type(dtensor_error), intent(in) :: err
-            integer(c_int) :: rc
         end function
-        function dtensor_mesh_size(mesh) &
-            result(rc) bind(C, name="dtensor_mesh_size")
+        integer(c_int) function dtensor_mesh_size(mesh) &
+            bind(C, name="dtensor_mesh_size")
             import :: c_int, c_ptr
             type(c_ptr), value, intent(in) :: mesh
-            integer(c_int) :: rc
         end function
-        function dtensor_mesh_ndim(mesh) &
-            result(rc) bind(C, name="dtensor_mesh_ndim")
+        integer(c_int) function dtensor_mesh_ndim(mesh) &
+            bind(C, name="dtensor_mesh_ndim")
             import :: c_int, c_ptr
             type(c_ptr), value, intent(in) :: mesh
-            integer(c_int) :: rc
         end function
-        function dtensor_empty(spec, t, err) &
-            result(rc) bind(C, name="dtensor_empty")
+        integer(c_int) function dtensor_empty(spec, t, err) &
+            bind(C, name="dtensor_empty")
             import :: c_int, c_ptr, dtensor_error, dtensor_spec
             type(dtensor_spec), intent(in) :: spec
             type(c_ptr), intent(inout) :: t
             type(dtensor_error), intent(inout) :: err
-            integer(c_int) :: rc
         end function
-        function dtensor_zeros(spec, t, err) &
-            result(rc) bind(C, name="dtensor_zeros")
+        integer(c_int) function dtensor_zeros(spec, t, err) &
+            bind(C, name="dtensor_zeros")
             import :: c_int, c_ptr, dtensor_error, dtensor_spec
             type(dtensor_spec), intent(in) :: spec
             type(c_ptr), intent(inout) :: t
             type(dtensor_error), intent(inout) :: err
-            integer(c_int) :: rc
         end function
-        function dtensor_ones(spec, t, err) &
-            result(rc) bind(C, name="dtensor_ones")
+        integer(c_int) function dtensor_ones(spec, t, err) &
+            bind(C, name="dtensor_ones")
             import :: c_int, c_ptr, dtensor_error, dtensor_spec
             type(dtensor_spec), intent(in) :: spec
             type(c_ptr), intent(inout) :: t
             type(dtensor_error), intent(inout) :: err
-            integer(c_int) :: rc
         end function
-        function dtensor_full(spec, value, t, err) &
-            result(rc) bind(C, name="dtensor_full")
+        integer(c_int) function dtensor_full(spec, value, t, err) &
+            bind(C, name="dtensor_full")
             import :: c_double, c_int, c_ptr, dtensor_error, dtensor_spec
             type(dtensor_spec), intent(in) :: spec
             real(c_double), value, intent(in) :: value
             type(c_ptr), intent(inout) :: t
             type(dtensor_error), intent(inout) :: err
-            integer(c_int) :: rc
         end function
-        function dtensor_arange(spec, t, err) &
-            result(rc) bind(C, name="dtensor_arange")
+        integer(c_int) function dtensor_arange(spec, t, err) &
+            bind(C, name="dtensor_arange")
             import :: c_int, c_ptr, dtensor_error, dtensor_spec
             type(dtensor_spec), intent(in) :: spec
             type(c_ptr), intent(inout) :: t
             type(dtensor_error), intent(inout) :: err
-            integer(c_int) :: rc
         end function
-        function dtensor_rand(spec, gen, t, err) &
-            result(rc) bind(C, name="dtensor_rand")
-            import :: c_int, c_ptr, dtensor_error, dtensor_spec
-            type(dtensor_spec), intent(in) :: spec
-            type(c_ptr), value, intent(in) :: gen
-            type(c_ptr), intent(inout) :: t
-            type(dtensor_error), intent(inout) :: err
-            integer(c_int) :: rc
-        end function
-        function dtensor_randn(spec, gen, t, err) &
-            result(rc) bind(C, name="dtensor_randn")
+        integer(c_int) function dtensor_rand(spec, gen, t, err) &
+            bind(C, name="dtensor_rand")
             import :: c_int, c_ptr, dtensor_error, dtensor_spec
             type(dtensor_spec), intent(in) :: spec
             type(c_ptr), value, intent(in) :: gen
             type(c_ptr), intent(inout) :: t
             type(dtensor_error), intent(inout) :: err
-            integer(c_int) :: rc
         end function
-        function dtensor_distribute(spec, all, root, t, err) &
-            result(rc) bind(C, name="dtensor_distribute")
+        integer(c_int) function dtensor_randn(spec, gen, t, err) &
+            bind(C, name="dtensor_randn")
+            import :: c_int, c_ptr, dtensor_error, dtensor_spec
+            type(dtensor_spec), intent(in) :: spec
+            type(c_ptr), value, intent(in) :: gen
+            type(c_ptr), intent(inout) :: t
+            type(dtensor_error), intent(inout) :: err
+        end function
+        integer(c_int) function dtensor_generator_create(seed, gen, err) &
+            bind(C, name="dtensor_generator_create")
+            import :: c_int, c_int64_t, c_ptr, dtensor_error
+            integer(c_int64_t), value, intent(in) :: seed
+            type(c_ptr), intent(inout) :: gen
+            type(dtensor_error), intent(inout) :: err
+        end function
+        subroutine dtensor_generator_destroy(gen) &
+            bind(C, name="dtensor_generator_destroy")
+            import :: c_ptr
+            type(c_ptr), value, intent(in) :: gen
+        end subroutine
+        integer(c_int) function dtensor_distribute(spec, all, root, t, err) &
+            bind(C, name="dtensor_distribute")
             import :: c_int, c_ptr, dtensor_error, dtensor_spec
             type(dtensor_spec), intent(in) :: spec
             type(*), dimension(*), intent(in) :: all
             integer(c_int), value, intent(in) :: root
             type(c_ptr), intent(inout) :: t
             type(dtensor_error), intent(inout) :: err
-            integer(c_int) :: rc
         end function
-        function dtensor_from_local(spec, local, size, t, err) &
-            result(rc) bind(C, name="dtensor_from_local")
+        integer(c_int) function dtensor_from_local(spec, local, size, t, err) &
+            bind(C, name="dtensor_from_local")
             import :: c_int, c_ptr, c_size_t, dtensor_error, dtensor_spec
             type(dtensor_spec), intent(in) :: spec
             type(*), dimension(*), intent(in) :: local
             integer(c_size_t), value, intent(in) :: size
             type(c_ptr), intent(inout) :: t
             type(dtensor_error), intent(inout) :: err
-            integer(c_int) :: rc
         end function
         function dtensor_to_local(t) &
             result(rc) bind(C, name="dtensor_to_local")
@@ -196,72 +187,74 @@ module dtensor
             type(c_ptr), value, intent(in) :: t
             integer(c_size_t) :: rc
         end function
-        function dtensor_full_tensor(t, all, size, err) &
-            result(rc) bind(C, name="dtensor_full_tensor")
+        integer(c_int) function dtensor_full_tensor(t, all, size, err) &
+            bind(C, name="dtensor_full_tensor")
             import :: c_int, c_ptr, c_size_t, dtensor_error
             type(c_ptr), value, intent(in) :: t
             type(*), dimension(*), intent(inout) :: all
             integer(c_size_t), value, intent(in) :: size
             type(dtensor_error), intent(inout) :: err
-            integer(c_int) :: rc
         end function
-        function dtensor_equal(a, b, same, err) &
-            result(rc) bind(C, name="dtensor_equal")
+        ! Only position `root` of the mesh gives `all`.
+        integer(c_int) function dtensor_full_tensor_at(t, root, all, size, &
+            err) bind(C, name="dtensor_full_tensor_at")
+            import :: c_int, c_ptr, c_size_t, dtensor_error
+            type(c_ptr), value, intent(in) :: t
+            integer(c_int), value, intent(in) :: root
+            type(*), dimension(*), intent(inout), optional :: all
+            integer(c_size_t), value, intent(in) :: size
+            type(dtensor_error), intent(inout) :: err
+        end function
+        integer(c_int) function dtensor_equal(a, b, same, err) &
+            bind(C, name="dtensor_equal")
             import :: c_int, c_ptr, dtensor_error
             type(c_ptr), value, intent(in) :: a, b
             integer(c_int), intent(inout) :: same
             type(dtensor_error), intent(inout) :: err
-            integer(c_int) :: rc
         end function
-        subroutine dtensor_destroy(t) &
-            bind(C, name="dtensor_destroy")
+        subroutine dtensor_destroy(t) bind(C, name="dtensor_destroy")
             import :: c_ptr
             type(c_ptr), value, intent(in) :: t
         end subroutine
-        function dtensor_matmul(a, b, t, err) &
-            result(rc) bind(C, name="dtensor_matmul")
+        integer(c_int) function dtensor_matmul(a, b, t, err) &
+            bind(C, name="dtensor_matmul")
             import :: c_int, c_ptr, dtensor_error
             type(c_ptr), value, intent(in) :: a, b
             type(c_ptr), intent(inout) :: t
             type(dtensor_error), intent(inout) :: err
-            integer(c_int) :: rc
         end function
-        function dtensor_add(a, b, t, err) &
-            result(rc) bind(C, name="dtensor_add")
+        integer(c_int) function dtensor_add(a, b, t, err) &
+            bind(C, name="dtensor_add")
             import :: c_int, c_ptr, dtensor_error
             type(c_ptr), value, intent(in) :: a, b
             type(c_ptr), intent(inout) :: t
             type(dtensor_error), intent(inout) :: err
-            integer(c_int) :: rc
         end function
-        function dtensor_mul(a, b, t, err) &
-            result(rc) bind(C, name="dtensor_mul")
+        integer(c_int) function dtensor_mul(a, b, t, err) &
+            bind(C, name="dtensor_mul")
             import :: c_int, c_ptr, dtensor_error
             type(c_ptr), value, intent(in) :: a, b
             type(c_ptr), intent(inout) :: t
             type(dtensor_error), intent(inout) :: err
-            integer(c_int) :: rc
         end function
-        function dtensor_scale(a, factor, t, err) &
-            result(rc) bind(C, name="dtensor_scale")
+        integer(c_int) function dtensor_scale(a, factor, t, err) &
+            bind(C, name="dtensor_scale")
             import :: c_double, c_int, c_ptr, dtensor_error
             type(c_ptr), value, intent(in) :: a
             real(c_double), value, intent(in) :: factor
             type(c_ptr), intent(inout) :: t
             type(dtensor_error), intent(inout) :: err
-            integer(c_int) :: rc
         end function
-        function dtensor_softmax(a, dim, t, err) &
-            result(rc) bind(C, name="dtensor_softmax")
+        integer(c_int) function dtensor_softmax(a, dim, t, err) &
+            bind(C, name="dtensor_softmax")
             import :: c_int, c_ptr, dtensor_error
             type(c_ptr), value, intent(in) :: a
             integer(c_int), value, intent(in) :: dim
             type(c_ptr), intent(inout) :: t
             type(dtensor_error), intent(inout) :: err
-            integer(c_int) :: rc
         end function
-        function dtensor_allreduce(mesh, in, out, count, dtype, op, err) &
-            result(rc) bind(C, name="dtensor_allreduce")
+        integer(c_int) function dtensor_allreduce(mesh, in, out, count, &
+            dtype, op, err) bind(C, name="dtensor_allreduce")
             import :: c_int, c_ptr, c_size_t, dtensor_error
             type(c_ptr), value, intent(in) :: mesh
             type(*), dimension(*), intent(in) :: in
@@ -269,10 +262,9 @@ module dtensor
             integer(c_size_t), value, intent(in) :: count
             integer(c_int), value, intent(in) :: dtype, op
             type(dtensor_error), intent(inout) :: err
-            integer(c_int) :: rc
         end function
-        function dtensor_reduce(mesh, root, in, out, count, dtype, op, err) &
-            result(rc) bind(C, name="dtensor_reduce")
+        integer(c_int) function dtensor_reduce(mesh, root, in, out, count, &
+            dtype, op, err) bind(C, name="dtensor_reduce")
             import :: c_int, c_ptr, c_size_t, dtensor_error
             type(c_ptr), value, intent(in) :: mesh
             integer(c_int), value, intent(in) :: root, dtype, op
@@ -280,20 +272,18 @@ module dtensor
             type(*), dimension(*), intent(inout) :: out
             integer(c_size_t), value, intent(in) :: count
             type(dtensor_error), intent(inout) :: err
-            integer(c_int) :: rc
         end function
-        function dtensor_broadcast(mesh, root, buf, count, dtype, err) &
-            result(rc) bind(C, name="dtensor_broadcast")
+        integer(c_int) function dtensor_broadcast(mesh, root, buf, count, &
+            dtype, err) bind(C, name="dtensor_broadcast")
             import :: c_int, c_ptr, c_size_t, dtensor_error
             type(c_ptr), value, intent(in) :: mesh
             integer(c_int), value, intent(in) :: root, dtype
             type(*), dimension(*), intent(inout) :: buf
             integer(c_size_t), value, intent(in) :: count
             type(dtensor_error), intent(inout) :: err
-            integer(c_int) :: rc
         end function
-        function dtensor_allgather(mesh, in, out, count, dtype, err) &
-            result(rc) bind(C, name="dtensor_allgather")
+        integer(c_int) function dtensor_allgather(mesh, in, out, count, &
+            dtype, err) bind(C, name="dtensor_allgather")
             import :: c_int, c_ptr, c_size_t, dtensor_error
             type(c_ptr), value, intent(in) :: mesh
             type(*), dimension(*), intent(in) :: in
@@ -301,10 +291,9 @@ module dtensor
             integer(c_size_t), value, intent(in) :: count
             integer(c_int), value, intent(in) :: dtype
             type(dtensor_error), intent(inout) :: err
-            integer(c_int) :: rc
         end function
-        function dtensor_reduce_scatter(mesh, in, out, count, dtype, op, err) &
-            result(rc) bind(C, name="dtensor_reduce_scatter")
+        integer(c_int) function dtensor_reduce_scatter(mesh, in, out, count, &
+            dtype, op, err) bind(C, name="dtensor_reduce_scatter")
             import :: c_int, c_ptr, c_size_t, dtensor_error
             type(c_ptr), value, intent(in) :: mesh
             type(*), dimension(*), intent(in) :: in
@@ -312,10 +301,9 @@ module dtensor
             integer(c_size_t), value, intent(in) :: count
             integer(c_int), value, intent(in) :: dtype, op
             type(dtensor_error), intent(inout) :: err
-            integer(c_int) :: rc
         end function
-        function dtensor_all_to_all(mesh, in, out, count, dtype, err) &
-            result(rc) bind(C, name="dtensor_all_to_all")
+        integer(c_int) function dtensor_all_to_all(mesh, in, out, count, &
+            dtype, err) bind(C, name="dtensor_all_to_all")
             import :: c_int, c_ptr, c_size_t, dtensor_error
             type(c_ptr), value, intent(in) :: mesh
             type(*), dimension(*), intent(in) :: in
@@ -323,14 +311,12 @@ module dtensor
             integer(c_size_t), value, intent(in) :: count
             integer(c_int), value, intent(in) :: dtype
             type(dtensor_error), intent(inout) :: err
-            integer(c_int) :: rc
         end function
-        function dtensor_barrier(mesh, err) &
-            result(rc) bind(C, name="dtensor_barrier")
+        integer(c_int) function dtensor_barrier(mesh, err) &
+            bind(C, name="dtensor_barrier")
             import :: c_int, c_ptr, dtensor_error
             type(c_ptr), value, intent(in) :: mesh
             type(dtensor_error), intent(inout) :: err
-            integer(c_int) :: rc
         end function
     end interface
 
@@ -350,65 +336,56 @@ contains
     end function
 
     ! Join the job; without a path by DTN_CLUSTER, or as the launcher says.
-    function dtensor_init(path, ctx, err) result(rc)
+    integer(c_int) function dtensor_init(path, ctx, err) result(rc)
         character(*), intent(in) :: path
         type(c_ptr), intent(inout) :: ctx
         type(dtensor_error), intent(inout) :: err
-        integer(c_int) :: rc
         interface
-            function c_init(path, ctx, err) result(rc) &
+            integer(c_int) function c_init(path, ctx, err) &
                 bind(C, name="dtensor_init")
                 import :: c_ptr, c_int, dtensor_error
                 type(c_ptr), value, intent(in) :: path
                 type(c_ptr), intent(inout) :: ctx
                 type(dtensor_error), intent(inout) :: err
-                integer(c_int) :: rc
             end function
         end interface
         character(kind=c_char), target :: name(len_trim(path) + 1)
 
         name = c_text(path)
-        if (len_trim(path) == 0) then
-            rc = c_init(c_null_ptr, ctx, err)
-        else
-            rc = c_init(c_loc(name), ctx, err)
-        end if
+        rc = c_init(merge(c_null_ptr, c_loc(name), len_trim(path) == 0), ctx, &
+            err)
     end function
 
-    function dtensor_mesh_find(ctx, name, mesh, err) result(rc)
+    integer(c_int) function dtensor_mesh_find(ctx, name, mesh, err) result(rc)
         type(c_ptr), intent(in) :: ctx
         character(*), intent(in) :: name
         type(c_ptr), intent(inout) :: mesh
         type(dtensor_error), intent(inout) :: err
-        integer(c_int) :: rc
         interface
-            function c_find(ctx, name, mesh, err) result(rc) &
+            integer(c_int) function c_find(ctx, name, mesh, err) &
                 bind(C, name="dtensor_mesh_find")
                 import :: c_ptr, c_int, c_char, dtensor_error
                 type(c_ptr), value, intent(in) :: ctx
                 character(kind=c_char), intent(in) :: name(*)
                 type(c_ptr), intent(inout) :: mesh
                 type(dtensor_error), intent(inout) :: err
-                integer(c_int) :: rc
             end function
         end interface
-
         rc = c_find(ctx, c_text(name), mesh, err)
     end function
 
     ! A spec; its number of dimensions is the size of `shape`.
-    function dtensor_spec_init(spec, ctx, mesh, placements, dtype, shape, err) &
-        result(rc)
+    integer(c_int) function dtensor_spec_init(spec, ctx, mesh, placements, &
+        dtype, shape, err) result(rc)
         type(dtensor_spec), intent(inout) :: spec
         type(c_ptr), intent(in) :: ctx
         character(*), intent(in) :: mesh, placements
         integer(c_int), intent(in) :: dtype
         integer(c_int64_t), intent(in) :: shape(:)
         type(dtensor_error), intent(inout) :: err
-        integer(c_int) :: rc
         interface
-            function c_spec(spec, ctx, mesh, placements, dtype, ndim, shape, &
-                err) result(rc) bind(C, name="dtensor_spec_init")
+            integer(c_int) function c_spec(spec, ctx, mesh, placements, &
+                dtype, ndim, shape, err) bind(C, name="dtensor_spec_init")
                 import :: c_ptr, c_int, c_int64_t, c_char, dtensor_error, &
                     dtensor_spec
                 type(dtensor_spec), intent(inout) :: spec
@@ -417,72 +394,94 @@ contains
                 integer(c_int), value, intent(in) :: dtype, ndim
                 integer(c_int64_t), intent(in) :: shape(*)
                 type(dtensor_error), intent(inout) :: err
-                integer(c_int) :: rc
             end function
         end interface
-
         rc = c_spec(spec, ctx, c_text(mesh), c_text(placements), dtype, &
             int(size(shape), c_int), shape, err)
     end function
 
-    function dtensor_redistribute(t, placements, to, err) result(rc)
+    integer(c_int) function dtensor_redistribute(t, placements, to, err) &
+        result(rc)
         type(c_ptr), intent(in) :: t
         character(*), intent(in) :: placements
         type(c_ptr), intent(inout) :: to
         type(dtensor_error), intent(inout) :: err
-        integer(c_int) :: rc
         interface
-            function c_redistribute(t, placements, to, err) result(rc) &
+            integer(c_int) function c_redistribute(t, placements, to, err) &
                 bind(C, name="dtensor_redistribute")
                 import :: c_ptr, c_int, c_char, dtensor_error
                 type(c_ptr), value, intent(in) :: t
                 character(kind=c_char), intent(in) :: placements(*)
                 type(c_ptr), intent(inout) :: to
                 type(dtensor_error), intent(inout) :: err
-                integer(c_int) :: rc
             end function
         end interface
-
         rc = c_redistribute(t, c_text(placements), to, err)
     end function
 
-    function dtensor_save(t, path, err) result(rc)
+    ! Print a tensor on the standard output, after what the program has printed.
+    integer(c_int) function dtensor_print(t, err) result(rc)
+        type(c_ptr), intent(in) :: t
+        type(dtensor_error), intent(inout) :: err
+        interface
+            integer(c_int) function c_print(t, stream, err) &
+                bind(C, name="dtensor_print")
+                import :: c_ptr, c_int, dtensor_error
+                type(c_ptr), value, intent(in) :: t, stream
+                type(dtensor_error), intent(inout) :: err
+            end function
+            type(c_ptr) function c_open(fd, mode) bind(C, name="fdopen")
+                import :: c_ptr, c_int, c_char
+                integer(c_int), value, intent(in) :: fd
+                character(kind=c_char), intent(in) :: mode(*)
+            end function
+            integer(c_int) function c_flush(stream) bind(C, name="fflush")
+                import :: c_ptr, c_int
+                type(c_ptr), value, intent(in) :: stream
+            end function
+        end interface
+        type(c_ptr), save :: stream = c_null_ptr
+
+        flush (output_unit)
+        if (.not. c_associated(stream)) stream = c_open(1_c_int, c_text('w'))
+        rc = DTENSOR_ESYS
+        err%text(:26) = c_text('print: no standard output')
+        if (.not. c_associated(stream)) return
+        rc = c_print(t, stream, err)
+        if (c_flush(stream) /= 0 .and. rc == 0) rc = DTENSOR_ESYS
+    end function
+
+    integer(c_int) function dtensor_save(t, path, err) result(rc)
         type(c_ptr), intent(in) :: t
         character(*), intent(in) :: path
         type(dtensor_error), intent(inout) :: err
-        integer(c_int) :: rc
         interface
-            function c_save(t, path, err) result(rc) &
+            integer(c_int) function c_save(t, path, err) &
                 bind(C, name="dtensor_save")
                 import :: c_ptr, c_int, c_char, dtensor_error
                 type(c_ptr), value, intent(in) :: t
                 character(kind=c_char), intent(in) :: path(*)
                 type(dtensor_error), intent(inout) :: err
-                integer(c_int) :: rc
             end function
         end interface
-
         rc = c_save(t, c_text(path), err)
     end function
 
-    function dtensor_load(spec, path, t, err) result(rc)
+    integer(c_int) function dtensor_load(spec, path, t, err) result(rc)
         type(dtensor_spec), intent(in) :: spec
         character(*), intent(in) :: path
         type(c_ptr), intent(inout) :: t
         type(dtensor_error), intent(inout) :: err
-        integer(c_int) :: rc
         interface
-            function c_load(spec, path, t, err) result(rc) &
+            integer(c_int) function c_load(spec, path, t, err) &
                 bind(C, name="dtensor_load")
                 import :: c_ptr, c_int, c_char, dtensor_error, dtensor_spec
                 type(dtensor_spec), intent(in) :: spec
                 character(kind=c_char), intent(in) :: path(*)
                 type(c_ptr), intent(inout) :: t
                 type(dtensor_error), intent(inout) :: err
-                integer(c_int) :: rc
             end function
         end interface
-
         rc = c_load(spec, c_text(path), t, err)
     end function
 

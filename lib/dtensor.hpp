@@ -18,6 +18,7 @@
 
 #include <dtensor.h>
 #include <dtensor/call.hpp>
+#include <dtensor/mesh.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -28,108 +29,6 @@
 #include <vector>
 
 namespace dt {
-
-/* ------------------------------------------------------ specs, meshes --- */
-
-/* How a tensor lies: a dtensor_spec, to be read and changed as one. */
-class spec : public dtensor_spec {
-public:
-    explicit spec(const dtensor_spec &of) : dtensor_spec(of) {}
-    spec(const dtensor_mesh *on, const std::string &placements,
-         dtensor_dtype type, const std::vector<std::int64_t> &sizes)
-    {
-        call([&](auto *err) {
-            return dtensor_spec_on(this, on, placements.c_str(), type,
-                                   static_cast<int>(sizes.size()),
-                                   sizes.data(), err);
-        });
-    }
-};
-
-/* Ranks on a grid, and the collectives on plain arrays among them.  The context
- * owns the mesh.
- */
-class mesh {
-public:
-    mesh(const dtensor_mesh *of) : mesh_(of) {}
-    const dtensor_mesh *get() const { return mesh_; }
-    operator const dtensor_mesh *() const { return mesh_; }
-    int size() const { return dtensor_mesh_size(mesh_); }
-    int ndim() const { return dtensor_mesh_ndim(mesh_); }
-
-    /* The slice of these dimensions that has this rank: grid["tp"]. */
-    mesh operator[](const std::string &names) const
-    {
-        return made<const dtensor_mesh>([&](auto **slice, auto *err) {
-            return dtensor_mesh_slice(mesh_, names.c_str(), slice, err);
-        });
-    }
-
-    template <class T>
-    void allreduce(const T *in, T *out, std::size_t count,
-                   dtensor_redop op = DTENSOR_SUM) const
-    {
-        call([&](auto *err) {
-            return dtensor_allreduce(mesh_, in, out, count, dtype_of<T>::value,
-                                     op, err);
-        });
-    }
-
-    template <class T>
-    void reduce(int root, const T *in, T *out, std::size_t count,
-                dtensor_redop op = DTENSOR_SUM) const
-    {
-        call([&](auto *err) {
-            return dtensor_reduce(mesh_, root, in, out, count,
-                                  dtype_of<T>::value, op, err);
-        });
-    }
-
-    template <class T>
-    void broadcast(int root, T *buf, std::size_t count) const
-    {
-        call([&](auto *err) {
-            return dtensor_broadcast(mesh_, root, buf, count,
-                                     dtype_of<T>::value, err);
-        });
-    }
-
-    template <class T>
-    void allgather(const T *in, T *out, std::size_t count) const
-    {
-        call([&](auto *err) {
-            return dtensor_allgather(mesh_, in, out, count, dtype_of<T>::value,
-                                     err);
-        });
-    }
-
-    template <class T>
-    void reduce_scatter(const T *in, T *out, std::size_t count,
-                        dtensor_redop op = DTENSOR_SUM) const
-    {
-        call([&](auto *err) {
-            return dtensor_reduce_scatter(mesh_, in, out, count,
-                                          dtype_of<T>::value, op, err);
-        });
-    }
-
-    template <class T>
-    void all_to_all(const T *in, T *out, std::size_t count) const
-    {
-        call([&](auto *err) {
-            return dtensor_all_to_all(mesh_, in, out, count, dtype_of<T>::value,
-                                      err);
-        });
-    }
-
-    void barrier() const
-    {
-        call([&](auto *err) { return dtensor_barrier(mesh_, err); });
-    }
-
-private:
-    const dtensor_mesh *mesh_;
-};
 
 /* ------------------------------------------------------------ context --- */
 
@@ -203,18 +102,38 @@ public:
     /* All elements, on every rank. */
     template <class T> std::vector<T> full_tensor() const
     {
-        std::vector<T> all;
-        std::size_t count = 1;
+        std::vector<T> all(size());
 
         must_hold(dtype_of<T>::value);
-        for (int i = 0; i < spec().ndim; i++)
-            count *= static_cast<std::size_t>(spec().shape[i]);
-        all.resize(count);
         call([&](auto *err) {
-            return dtensor_full_tensor(get(), all.data(), count * sizeof(T),
-                                       err);
+            return dtensor_full_tensor(get(), all.data(),
+                                       all.size() * sizeof(T), err);
         });
         return all;
+    }
+
+    /* All elements on position `root` of the mesh; none on the others. */
+    template <class T> std::vector<T> full_tensor_at(int root) const
+    {
+        std::vector<T> all(mesh(spec().mesh).index() == root ? size() : 0);
+
+        must_hold(dtype_of<T>::value);
+        call([&](auto *err) {
+            return dtensor_full_tensor_at(get(), root,
+                                          all.empty() ? nullptr : all.data(),
+                                          all.size() * sizeof(T), err);
+        });
+        return all;
+    }
+
+    /* Elements of the whole. */
+    std::size_t size() const
+    {
+        std::size_t count = 1;
+
+        for (int i = 0; i < spec().ndim; i++)
+            count *= static_cast<std::size_t>(spec().shape[i]);
+        return count;
     }
 
     void fill_value(double value)
@@ -275,6 +194,28 @@ private:
         void operator()(::dtensor *t) const { dtensor_destroy(t); }
     };
     std::unique_ptr<::dtensor, destroy> t_;
+};
+
+/* A generator of random numbers. */
+class generator {
+public:
+    explicit generator(std::uint64_t seed)
+        : gen_(made<dtensor_generator>([&](auto **gen, auto *err) {
+              return dtensor_generator_create(seed, gen, err);
+          }))
+    {
+    }
+    dtensor_generator *get() const { return gen_.get(); }
+    operator dtensor_generator *() const { return gen_.get(); }
+
+private:
+    struct destroy {
+        void operator()(dtensor_generator *gen) const
+        {
+            dtensor_generator_destroy(gen);
+        }
+    };
+    std::unique_ptr<dtensor_generator, destroy> gen_;
 };
 
 /* By the functions of dtensor.h with these names.  A generator is that of the

@@ -45,6 +45,7 @@ else
             "sum 2016, last 63, equal 1
 moved 1, left 0
 loaded 1, filled 1
+all 64 on the last rank, first of the tutorial -1.61649
 loss 40, dims 2, gradient 1
 collectives wrong on 0
 -1: placements: word 1 of \"S(4)\" is \"S(4)\", but the tensor has 1 dimensions
@@ -75,9 +76,19 @@ is "and the reductions" "$(enumerators '! reductions')" "$(values dtensor_redop)
 # arguments: NAME and the number of arguments, of each function that is bound
 arguments() {
     sed -e ':more; /&$/{N; s/ *& *\n */ /; b more}' "$fortran" |
-        sed -nE 's/.*(function|subroutine) [a-z_]+\(([^)]*)\).*name="([a-z_]+)".*/\3 \2/p' |
+        sed -nE 's/.*(function|subroutine) [a-z_]+\(([^)]*)\).*name="(dtensor_[a-z_]+)".*/\3 \2/p' |
         awk '{ name = $1; $1 = ""; print name, split($0, list, ",") }' | sort
 }
+called=$(grep -oE '\bdtensor_[a-z_]+\(' "$src/man/dtensor-tutorial.7" | tr -d '(' | sort -u)
+is "it binds each function that the tutorial calls" "$(
+    for name in $called; do
+        grep -q "name=\"$name\"" "$fortran" || echo "$name"
+    done)" ""
+is "dtensor.hpp calls each but two, for which it has op() and dtensor_spec_on()" "$(
+    for name in $called; do
+        grep -q "\b$name\b" "$src/lib/dtensor.hpp" "$src"/lib/dtensor/*.hpp || echo "$name"
+    done)" "dtensor_matmul
+dtensor_spec_init"
 is "each function that it binds has the arguments that it has in C" "$(arguments)" \
     "$(arguments | while read -r name _; do
         cat "$src"/lib/dtensor/*.h | tr '\n' ' ' |
@@ -112,6 +123,11 @@ loaded 1
 product  2.50  0.25
 random T
 given T
+as in the tutorial T
+f32[3,3]  S(0)  on world(world=$ranks)
+[[ -1.61649   1.22916  -1.56054]
+ [ 0.464621  0.633083  0.743367]
+ [ 0.103622  0.188317 -0.162294]]
 collectives wrong on 0 T
 -1: mesh: no mesh \"nowhere\" (there are: world)"
     done

@@ -34,6 +34,24 @@ static void tensors(const dt::context &job)
         std::printf("loaded %d, filled %d\n", same, filled);
 }
 
+static void generators(const dt::context &job)
+{
+    dt::generator gen(1234);
+    dt::tensor t = dt::randn(job.spec("world", "S(0)", DTENSOR_F32, { 3, 3 }),
+                             gen);
+    dt::tensor many = dt::ones(job.spec("world", "S(1)", DTENSOR_F32,
+                                        { 8, 8 }));
+    int last = job.world_size() - 1;
+    int held = static_cast<int>(many.full_tensor_at<float>(last).size());
+    int all = job.rank() == last && job.mesh().index() == last ? held : -held;
+
+    job.mesh().allreduce(&all, &held, 1);
+    float first = t.full_tensor<float>()[0];
+    if (job.rank() == 0)
+        std::printf("all %d on the last rank, first of the tutorial %g\n",
+                    held, first);
+}
+
 static void operators(const dt::context &job)
 {
     dt::spec spec = job.spec("world", "S(0)", DTENSOR_F64, { 4, 4 });
@@ -96,6 +114,7 @@ int main()
     dt::tensor numbers = dt::rand(job.spec("world", "R", DTENSOR_F32, { 4 }));
 
     tensors(job);
+    generators(job);
     operators(job);
     collectives(job);
     said(job, [&] { numbers.redistribute("S(4)"); });

@@ -11,6 +11,7 @@ program tour
     call layout()
     call tensors()
     call operators()
+    call generators()
     call collectives()
     call errors()
     call dtensor_fini(ctx)
@@ -107,6 +108,37 @@ contains
         do i = 1, 4
             call dtensor_destroy(t(i))
         end do
+    end subroutine
+
+    ! The numbers that dtensor-tutorial(7) shows, gathered on the last rank.
+    subroutine generators()
+        type(dtensor_spec) :: spec
+        type(c_ptr) :: gen = c_null_ptr, t = c_null_ptr, world = c_null_ptr
+        real(c_float) :: whole(3, 3)
+        integer(c_int) :: last, right(1), all(1)
+
+        last = dtensor_world_size(ctx) - 1
+        call must(dtensor_spec_init(spec, ctx, 'world', 'S(0)', DTENSOR_F32, &
+            [3_c_int64_t, 3_c_int64_t], err))
+        call must(dtensor_generator_create(1234_c_int64_t, gen, err))
+        call must(dtensor_randn(spec, gen, t, err))
+        whole = 0
+        if (dtensor_rank(ctx) == last) then
+            call must(dtensor_full_tensor_at(t, last, whole, &
+                c_sizeof(whole), err))
+        else
+            call must(dtensor_full_tensor_at(t, last, size=0_c_size_t, &
+                err=err))
+        end if
+        right = merge(1, 0, abs(whole(1, 3) - 0.103622) < 1e-6)
+        call must(dtensor_mesh_find(ctx, 'world', world, err))
+        call must(dtensor_allreduce(world, right, all, 1_c_size_t, &
+            DTENSOR_I32, DTENSOR_SUM, err))
+        if (dtensor_rank(ctx) == 0) print '(a, 1x, l1)', 'as in the tutorial', &
+            all(1) == 1
+        call must(dtensor_print(t, err))
+        call dtensor_destroy(t)
+        call dtensor_generator_destroy(gen)
     end subroutine
 
     subroutine collectives()

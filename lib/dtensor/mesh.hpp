@@ -1,0 +1,130 @@
+/* dtensor/mesh.hpp - C++: specs, and meshes with their collectives */
+#ifndef DTENSOR_MESH_HPP
+#define DTENSOR_MESH_HPP
+
+#include <dtensor.h>
+#include <dtensor/call.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace dt {
+
+/* How a tensor lies: a dtensor_spec, to be read and changed as one. */
+class spec : public dtensor_spec {
+public:
+    explicit spec(const dtensor_spec &of) : dtensor_spec(of) {}
+    spec(const dtensor_mesh *on, const std::string &placements,
+         dtensor_dtype type, const std::vector<std::int64_t> &sizes)
+    {
+        call([&](auto *err) {
+            return dtensor_spec_on(this, on, placements.c_str(), type,
+                                   static_cast<int>(sizes.size()),
+                                   sizes.data(), err);
+        });
+    }
+};
+
+/* Ranks on a grid, and the collectives on plain arrays among them.  The context
+ * owns the mesh.
+ */
+class mesh {
+public:
+    mesh(const dtensor_mesh *of) : mesh_(of) {}
+    const dtensor_mesh *get() const { return mesh_; }
+    operator const dtensor_mesh *() const { return mesh_; }
+    int size() const { return dtensor_mesh_size(mesh_); }
+    int ndim() const { return dtensor_mesh_ndim(mesh_); }
+
+    /* The position of this rank, row-major, or -1 outside the mesh. */
+    int index() const
+    {
+        int at = 0, along = 0;
+
+        for (int dim = 0; dim < ndim() && along >= 0; dim++) {
+            call([&](auto *err) {
+                return dtensor_mesh_coord_along(mesh_, dim, &along, err);
+            });
+            at = at * dtensor_mesh_dim_size(mesh_, dim) + along;
+        }
+        return along < 0 ? -1 : at;
+    }
+
+    /* The slice of these dimensions that has this rank: grid["tp"]. */
+    mesh operator[](const std::string &names) const
+    {
+        return made<const dtensor_mesh>([&](auto **slice, auto *err) {
+            return dtensor_mesh_slice(mesh_, names.c_str(), slice, err);
+        });
+    }
+
+    template <class T>
+    void allreduce(const T *in, T *out, std::size_t count,
+                   dtensor_redop op = DTENSOR_SUM) const
+    {
+        call([&](auto *err) {
+            return dtensor_allreduce(mesh_, in, out, count, dtype_of<T>::value,
+                                     op, err);
+        });
+    }
+
+    template <class T>
+    void reduce(int root, const T *in, T *out, std::size_t count,
+                dtensor_redop op = DTENSOR_SUM) const
+    {
+        call([&](auto *err) {
+            return dtensor_reduce(mesh_, root, in, out, count,
+                                  dtype_of<T>::value, op, err);
+        });
+    }
+
+    template <class T>
+    void broadcast(int root, T *buf, std::size_t count) const
+    {
+        call([&](auto *err) {
+            return dtensor_broadcast(mesh_, root, buf, count,
+                                     dtype_of<T>::value, err);
+        });
+    }
+
+    template <class T>
+    void allgather(const T *in, T *out, std::size_t count) const
+    {
+        call([&](auto *err) {
+            return dtensor_allgather(mesh_, in, out, count, dtype_of<T>::value,
+                                     err);
+        });
+    }
+
+    template <class T>
+    void reduce_scatter(const T *in, T *out, std::size_t count,
+                        dtensor_redop op = DTENSOR_SUM) const
+    {
+        call([&](auto *err) {
+            return dtensor_reduce_scatter(mesh_, in, out, count,
+                                          dtype_of<T>::value, op, err);
+        });
+    }
+
+    template <class T>
+    void all_to_all(const T *in, T *out, std::size_t count) const
+    {
+        call([&](auto *err) {
+            return dtensor_all_to_all(mesh_, in, out, count, dtype_of<T>::value,
+                                      err);
+        });
+    }
+
+    void barrier() const
+    {
+        call([&](auto *err) { return dtensor_barrier(mesh_, err); });
+    }
+
+private:
+    const dtensor_mesh *mesh_;
+};
+
+} // namespace dt
+#endif
