@@ -25,6 +25,7 @@
 #include "boot/gather.h"
 #include "boot/heart.h"
 #include "boot/judge.h"
+#include "boot/leave.h"
 #include "boot/link.h"
 #include "boot/listen.h"
 #include "boot/news.h"
@@ -443,9 +444,8 @@ void dtn_boot_close(struct dtn_boot *boot)
 {
     if (!boot)
         return;
+    dtn_boot_leave(boot);
     dtn_heart_stop(boot);
-    dtn_boot_report_failure(boot, boot->rank, 0,
-                            &(struct dtn_mismatch) { .rank = 0 });
     dtn_bypass_close(boot);
     dtn_boot_unlisten(boot);
     dtn_boot_auth_close(&boot->auth);

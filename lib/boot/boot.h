@@ -231,7 +231,9 @@ const struct dtn_call_record *dtn_boot_call_record(const struct dtn_boot *boot,
 const struct dtn_peer_call_report *dtn_boot_call_report(
     const struct dtn_boot *boot, uint32_t i);
 
-/* Never blocks; NULL is a no-op. */
+/* NULL is a no-op.
+ * Blocks: while a rank below in the tree still needs this one, see leave.h
+ */
 void dtn_boot_close(struct dtn_boot *boot);
 
 #endif

@@ -17,6 +17,10 @@
  *
  * Nobody listens before a link is silent, and what connects then must prove
  * that it belongs to the job, as when ranks join (knock.c).
+ *
+ * Host 1 may still be joining when host 2 has lost the root.  Then nobody calls
+ * or answers.  But the kernel of a host that is reached refuses a connection.
+ * So who is not called knocks itself, to learn that it is not cut off.
  */
 #include "boot/bypass.h"
 #include "base/wait.h"
@@ -33,6 +37,7 @@
 #include "cluster/cluster.h"
 #include "dtensor.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -54,6 +59,8 @@ struct dtn_bypass {
     } suspect[SUSPECTS];              /* [nsuspects]                          */
     int nsuspects;                    /* neighbours in the tree               */
     int nread;                        /* silences that were looked at         */
+    int asked;                        /* rank whose host is only asked if it  */
+                                      /* is there; -1: none                   */
     struct dtn_boot_addrs at;         /* where this host listens              */
 };
 
@@ -93,22 +100,45 @@ static int bypass_below(const struct dtn_boot *boot, int leader, int i)
     return h < boot->nhosts ? boot->hosts[h]->first_rank : -1;
 }
 
+/* Who connects to this rank when it hears nothing of its parent; or, for the
+ * second child of the root, whom it connects to.  -1: nobody.
+ */
+static int bypass_other(const struct dtn_boot *boot)
+{
+    const int up = dtn_boot_tree_parent(boot, boot->rank);
+
+    return up > 0 ? dtn_boot_tree_parent(boot, up)
+         : bypass_below(boot, 0, boot->rank == bypass_below(boot, 0, 0));
+}
+
+/* The parent is silent. */
+static void bypass_orphan(struct dtn_boot *boot, int parent)
+{
+    const int other = bypass_other(boot);
+
+    dtn_boot_listen_again(boot, &boot->bypass->at);
+    bypass_call(boot, other);
+    if (parent > 0 || boot->rank < other)
+        boot->bypass->asked = other;
+}
+
 static void bypass_begin(struct dtn_boot *boot, int rank)
 {
     struct dtn_bypass *bypass = boot->bypass;
     const int64_t until_ns = dtn_now_ns() + dtn_silence_patience_ns(boot);
-    const bool above = dtn_boot_tree_parent(boot, boot->rank) == rank;
 
+    if (bypass->nsuspects == 0)
+        boot->answered = false;
     bypass->suspect[bypass->nsuspects++] =
         (struct bypass_suspect){ rank, until_ns };
     if (bypass->until_ns < until_ns)
         bypass->until_ns = until_ns;
-    for (int i = 0; i < 2 && !above; i++)
+    if (dtn_boot_tree_parent(boot, boot->rank) == rank) {
+        bypass_orphan(boot, rank);
+        return;
+    }
+    for (int i = 0; i < 2; i++)
         bypass_call(boot, bypass_below(boot, rank, i));
-    if (above && rank == 0 && boot->rank == bypass_below(boot, 0, 1))
-        bypass_call(boot, bypass_below(boot, 0, 0));
-    if (above)
-        dtn_boot_listen_again(boot, &boot->bypass->at);
 }
 
 void dtn_bypass_silent(struct dtn_boot *boot, struct dtn_boot_link *link)
@@ -163,6 +193,14 @@ static void bypass_again(struct dtn_boot_route *route, int64_t now)
     route->next_ns = now + RETRY_NS;
 }
 
+/* A connection has failed.  If the kernel there refuses it, as before its rank
+ * has joined, this host is not cut off.
+ */
+static void bypass_failed(struct dtn_boot *boot)
+{
+    boot->answered = boot->answered || errno == ECONNREFUSED;
+}
+
 static void bypass_connect(struct dtn_boot *boot, struct dtn_boot_route *route,
                            int64_t now)
 {
@@ -170,8 +208,10 @@ static void bypass_connect(struct dtn_boot *boot, struct dtn_boot_route *route,
     int fd;
 
     route->next_ns = now + RETRY_NS;
-    if (dtn_boot_socket_connect_tcp(boot, route, &fd, &ignored) != 0)
+    if (dtn_boot_socket_connect_tcp(boot, route, &fd, &ignored) != 0) {
+        bypass_failed(boot);
         return;
+    }
     dtn_frame_init(&route->link.io, fd, false);
     route->link.state = DTN_LINK_CONNECTING;
 }
@@ -183,11 +223,18 @@ static void bypass_knock(struct dtn_boot *boot, struct dtn_boot_route *route,
 
     if (poll(&p, 1, 0) != 1)
         return;
-    if (dtn_boot_socket_connected(p.fd) != 0
-        || !dtn_boot_knock(boot, &route->link))
+    if (dtn_boot_socket_connected(p.fd) != 0) {
+        bypass_failed(boot);
         bypass_again(route, now);
-    else
+    } else if (route->target == boot->bypass->asked) {
+        boot->answered = true;
+        bypass_again(route, now);
+        route->next_ns = NEVER;
+    } else if (!dtn_boot_knock(boot, &route->link)) {
+        bypass_again(route, now);
+    } else {
         route->link.state = DTN_LINK_KNOCKING;
+    }
 }
 
 static bool bypass_hello(struct dtn_boot *boot, struct dtn_boot_route *route,
@@ -408,9 +455,9 @@ void dtn_bypass_open(struct dtn_boot *boot)
     dtn_boot_socket_resolve(boot, boot->rank, &boot->bypass->at, &ignored);
     for (int i = 0; i < INS; i++)
         dtn_frame_init(&boot->bypass->in[i].io, -1, false);
-    for (int i = 0; i < 2 && boot->rank > 0; i++)
-        if (dtn_boot_tree_parent(boot, boot->rank) == 0)
-            bypass_may_call(boot, bypass_below(boot, 0, i));
+    boot->bypass->asked = -1;
+    if (boot->rank > 0)
+        bypass_may_call(boot, bypass_other(boot));
     for (int i = 0; i < dtn_boot_tree_child_hosts(boot); i++)
         for (int k = 0; k < 2; k++)
             bypass_may_call(boot, bypass_below(

@@ -334,6 +334,26 @@ static void child_failed(struct dtn_boot *boot, struct dtn_boot_link *link,
         dtn_boot_fail_propose(boot, error);
 }
 
+/* The deadline of a rank below has passed.  Rank 0 notes which leaders say so.
+ */
+static void child_expired(struct dtn_boot *boot,
+                          const struct dtn_boot_link *link,
+                          const struct dtn_frame *frame)
+{
+    uint32_t rank;
+
+    if (frame->size == DTN_FRAME_EXPIRED_BYTES && !link->io.local
+        && boot->state == DTN_BOOT_GATHERING) {
+        rank = dtn_frame_get32(frame->body);
+        if (!boot->root)
+            dtn_boot_link_post(boot, DTN_FRAME_EXPIRED, frame->body,
+                               frame->size);
+        else if (rank < (uint32_t)boot->cluster->world_size)
+            boot->members[rank].answered = true;
+    }
+    dtn_boot_fail_expire(boot, dtn_now_ns());
+}
+
 /* A stranger says who it is, or proves it. */
 static void child_knock(struct dtn_boot *boot, struct dtn_boot_link *link,
                         const struct dtn_frame *frame)
@@ -370,7 +390,7 @@ static void child_frame(struct dtn_boot *boot, struct dtn_boot_link *link,
     else if (frame->type == DTN_FRAME_IDENTITY)
         child_identity(boot, frame);
     else if (frame->type == DTN_FRAME_EXPIRED)
-        dtn_boot_fail_expire(boot, dtn_now_ns());
+        child_expired(boot, link, frame);
     else if (frame->type == DTN_FRAME_FAIL
              && dtn_boot_fail_parse(frame, &error))
         child_failed(boot, link, &error);

@@ -6,11 +6,12 @@
  * that cannot reach rank 0 takes its own text, for itself and all below.
  *
  * A timeout works the same way.  The rank whose deadline passes first reports
- * it upward.  Rank 0 knows best which ranks are missing and answers with a
- * verdict.  Example with connect_timeout = 60s: the report is sent at 60.0 s
- * and answered some ms later.  The verdict is awaited until 60.4 s, plus 20 ms
- * for each level of the tree (18 at most), and is then passed on for 0.15 s.
- * So everything is closed by 60.91 s.
+ * it to all around it, and so does who hears of it.  Rank 0 knows best which
+ * ranks are missing, and which hosts have not answered this (judge.c), and
+ * answers with a verdict.  Example with connect_timeout = 60s: the report is
+ * sent at 60.0 s and answered some ms later.  The verdict is awaited until 60.4
+ * s, plus 20 ms for each level of the tree (18 at most), and is then passed on
+ * for 0.15 s.  So everything is closed by 60.91 s.
  */
 #include "boot/fail.h"
 #include "base/compiler.h"
@@ -162,17 +163,36 @@ void dtn_boot_fail_own(struct dtn_boot *boot, const struct dtensor_error *error)
     dtn_boot_fail_propose(boot, &own);
 }
 
+bool dtn_boot_fail_post_expired(struct dtn_boot *boot)
+{
+    unsigned char body[DTN_FRAME_EXPIRED_BYTES];
+
+    dtn_frame_put32(body, (uint32_t)boot->rank);
+    return dtn_boot_link_post(boot, DTN_FRAME_EXPIRED, body, sizeof body);
+}
+
 void dtn_boot_fail_expire(struct dtn_boot *boot, int64_t now)
 {
+    const struct dtn_frame frame = { .type = DTN_FRAME_EXPIRED,
+                                     .seq = boot->seq };
+    bool good;
+
     if (boot->expired || boot->state != DTN_BOOT_GATHERING)
         return;
     boot->expired = true;
     boot->until_ns = now + dtn_boot_fail_wait_ns(boot);
-    if (!dtn_boot_link_post(boot, DTN_FRAME_EXPIRED, NULL, 0))
+    good = dtn_boot_fail_post_expired(boot);
+    for (int i = 0; i < boot->nchildren && good; i++)
+        if (boot->children[i].state == DTN_LINK_JOINED)
+            good = dtn_frame_post(&boot->children[i].io, &frame, false);
+    if (!good)
         dtn_boot_fail_nomem(boot);
 }
 
-/* No rank on the path to rank 0 could be reached: name them all. */
+/* No rank on the path to rank 0 could be reached: list them all.  The others
+ * may have given up long ago.  The nearest one, through which all is heard, is
+ * named.
+ */
 static void fail_cut_off(struct dtn_boot *boot)
 {
     int ranks[64], n = 0;
@@ -184,10 +204,11 @@ static void fail_cut_off(struct dtn_boot *boot)
     r = dtn_boot_tree_parent(boot, boot->rank);
     for (int i = n; i-- > 0; r = dtn_boot_tree_parent(boot, r))
         ranks[i] = r;                                /* ascending            */
-    dtn_boot_fail_missing(boot, ranks, n);
+    dtn_boot_fail_missing(boot, ranks, n,
+                          dtn_boot_tree_parent(boot, boot->rank));
 }
 
-static void fail_silent(struct dtn_boot *boot, int rank)
+void dtn_boot_fail_silent(struct dtn_boot *boot, int rank)
 {
     struct dtensor_error error;
     char name[DTN_HOST_MAX + 32], time[32];
@@ -204,9 +225,9 @@ static void fail_silent(struct dtn_boot *boot, int rank)
 void dtn_boot_fail_alone(struct dtn_boot *boot)
 {
     if (boot->up.link.state == DTN_LINK_JOINED || boot->up.target == boot->rank)
-        fail_silent(boot, boot->up.target);
+        dtn_boot_fail_silent(boot, boot->up.target);
     else if (boot->aside.link.state == DTN_LINK_JOINED)
-        fail_silent(boot, boot->aside.target);
+        dtn_boot_fail_silent(boot, boot->aside.target);
     else
         fail_cut_off(boot);
     dtn_boot_fail_final(boot, &boot->failure);
@@ -261,7 +282,8 @@ char *dtn_boot_fail_refused_text(const struct dtn_boot *boot, char *buf,
     return buf;
 }
 
-void dtn_boot_fail_missing(struct dtn_boot *boot, const int ranks[], int n)
+void dtn_boot_fail_missing(struct dtn_boot *boot, const int ranks[], int n,
+                           int culprit)
 {
     struct dtensor_error error;
     char names[256], reach[220], refused[512], time[32];
@@ -270,14 +292,14 @@ void dtn_boot_fail_missing(struct dtn_boot *boot, const int ranks[], int n)
     dtn_format_time(boot->cluster->transport.connect_timeout_ns, time,
                     sizeof time);
     if (boot->seq == 0)
-        dtn_fail_rank(&error, DTENSOR_ETIME, ranks[0], "boot: %s did not join "
+        dtn_fail_rank(&error, DTENSOR_ETIME, culprit, "boot: %s did not join "
                       "within %s (%s started?%s)%s", names, time,
                       n == 1 ? "is it" : "are they",
                       fail_reach_text(boot, ranks, n, reach, sizeof reach),
                       dtn_boot_fail_refused_text(boot, refused,
                                                  sizeof refused));
     else
-        dtn_fail_rank(&error, DTENSOR_ETIME, ranks[0], "boot: %s did not take "
+        dtn_fail_rank(&error, DTENSOR_ETIME, culprit, "boot: %s did not take "
                       "part in an exchange within %s (%s stuck or stopped?)",
                       names, time, n == 1 ? "is it" : "are they");
     dtn_boot_fail_propose(boot, &error);

@@ -23,7 +23,12 @@ void dtn_boot_fail_post(struct dtn_frame_stream *io, uint32_t seq,
                         const struct dtensor_error *error);
 bool dtn_boot_fail_parse(const struct dtn_frame *frame,
                          struct dtensor_error *error);
+
+/* The deadline of a rank has passed: this rank says so to all around it, and
+ * that it runs.
+ */
 void dtn_boot_fail_expire(struct dtn_boot *boot, int64_t now);
+bool dtn_boot_fail_post_expired(struct dtn_boot *boot);
 
 /* This rank cannot take part: its neighbours receive its error and send it to
  * all others.
@@ -50,6 +55,11 @@ void dtn_boot_fail_twice(struct dtn_boot *boot, int rank, uint32_t pid1,
 char *dtn_boot_fail_refused_text(const struct dtn_boot *boot, char *buf,
                                  size_t size);
 
-void dtn_boot_fail_missing(struct dtn_boot *boot, const int ranks[], int n);
+/* This rank has joined, and then did not answer. */
+void dtn_boot_fail_silent(struct dtn_boot *boot, int rank);
+
+/* These ranks are missing; `culprit` is the one to name. */
+void dtn_boot_fail_missing(struct dtn_boot *boot, const int ranks[], int n,
+                           int culprit);
 
 #endif

@@ -21,6 +21,7 @@
 #define DTN_FRAME_CALL_BYTES 44   /* who, what it called, before its text     */
 #define DTN_FRAME_QUERY_BYTES 4   /* whose status is wanted                   */
 #define DTN_FRAME_STATUS_BYTES (DTN_FRAME_CALL_BYTES + 4) /* its call; waits */
+#define DTN_FRAME_EXPIRED_BYTES 4 /* who runs; down: 0                        */
 #define DTN_FRAME_SILENT_BYTES 8  /* who hears nothing, of whom               */
 #define DTN_FRAME_IDENTITY_MAX (1u << 20)
 #define DTN_FRAME_KNOCK_BYTES 60  /* before the host name, a NUL and the job  */
@@ -34,7 +35,7 @@ enum dtn_frame_type {
     DTN_FRAME_ENTRIES,            /* up: entries new to this subtree          */
     DTN_FRAME_ASK,                /* down: the rank whose identity is wanted  */
     DTN_FRAME_IDENTITY,           /* up: that rank, its text                  */
-    DTN_FRAME_EXPIRED,            /* up: deadline passed, asks for a verdict  */
+    DTN_FRAME_EXPIRED,            /* both: deadline passed, who there runs?   */
     DTN_FRAME_ALL,                /* down: every rank's entry; ends the round */
     DTN_FRAME_FAIL,               /* both: error text; layout never changes   */
     DTN_FRAME_FAILURE,            /* both, afterwards: a rank, rank at fault  */

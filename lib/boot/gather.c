@@ -134,7 +134,9 @@ static void gather_reset(struct dtn_boot *boot)
         dtn_boot_gather_limits(boot, &boot->children[i]);
     boot->njoined = 0;
     for (int r = 0; boot->members && r < boot->cluster->world_size; r++)
-        boot->members[r].state = DTN_MEMBER_MISSING;
+        boot->members[r] = (struct dtn_boot_member){
+            .pid = boot->members[r].pid, .digest = boot->members[r].digest
+        };
 }
 
 int dtn_boot_gather_start(struct dtn_boot *boot, const struct dtn_blob *mine,

@@ -42,6 +42,7 @@ void dtn_boot_judge_member(struct dtn_boot *boot, int rank, bool detour,
         if (digest != boot->digest && boot->differs_ns == 0)
             boot->differs_ns = dtn_now_ns();
     }
+    m->around = m->around || detour;
     if (state <= m->state)
         return;
     boot->njoined += state == DTN_MEMBER_JOINED;
@@ -50,36 +51,93 @@ void dtn_boot_judge_member(struct dtn_boot *boot, int rank, bool detour,
 
 /* -------------------------------------------------------------- missing --- */
 
-/* Name the ranks that were seen but cannot reach their parents. */
-static void judge_cut_off(struct dtn_boot *boot)
+/* Until then leaders are waited for after the deadline. */
+static int64_t judge_answer_ns(const struct dtn_boot *boot)
 {
-    struct dtensor_error error;
-    char child[DTN_HOST_MAX + 32], parent[DTN_HOST_MAX + 32];
-
-    for (int r = 1; r < boot->cluster->world_size; r++) {
-        int p = dtn_boot_tree_parent(boot, r);
-
-        if (boot->members[r].state != DTN_MEMBER_SEEN)
-            continue;
-        dtn_fail_rank(&error, DTENSOR_ETIME, r, "boot: %s does not reach %s "
-                      "(is port %d of %s open to it?)",
-                      dtn_boot_rank_name(boot, r, child, sizeof child),
-                      dtn_boot_rank_name(boot, p, parent, sizeof parent),
-                      boot->port,
-                      boot->hosts[dtn_boot_tree_host(boot, p)]->address);
-        dtn_boot_fail_propose(boot, &error);
-        return;
-    }
+    return boot->until_ns - dtn_boot_fail_wait_ns(boot) + DTN_BOOT_ANSWER_NS;
 }
 
-/* While opening, name every rank that was not seen.  Later there are no
- * detours, so nothing is known of the ranks below a missing one.
+/* Rank p does not pass on what comes from rank r, which rank 0 has seen by a
+ * detour.
  */
-static void judge_missing(struct dtn_boot *boot)
+static void judge_blocks(struct dtn_boot *boot, int p, int r)
 {
-    int world = boot->cluster->world_size, n = 0;
-    int *ranks = malloc((size_t)world * sizeof *ranks);
+    const char *address = boot->hosts[dtn_boot_tree_host(boot, p)]->address;
+    struct dtensor_error error;
+    char child[DTN_HOST_MAX + 32], parent[DTN_HOST_MAX + 32], port[160] = "";
 
+    if (!dtn_boot_tree_same_host(boot, p, r))
+        snprintf(port, sizeof port, ", or port %d of %s closed to it",
+                 boot->port, address);
+    dtn_fail_rank(&error, DTENSOR_ETIME, p, "boot: %s does not answer %s (is "
+                  "it stuck or stopped%s?)",
+                  dtn_boot_rank_name(boot, p, parent, sizeof parent),
+                  dtn_boot_rank_name(boot, r, child, sizeof child), port);
+    dtn_boot_fail_propose(boot, &error);
+}
+
+/* All ranks were seen, some by a detour only: name the first one above them
+ * that has taken none.
+ */
+static void judge_cut_off(struct dtn_boot *boot)
+{
+    int r = 1, p;
+
+    while (r < boot->cluster->world_size
+           && boot->members[r].state != DTN_MEMBER_SEEN)
+        r++;
+    if (r == boot->cluster->world_size)
+        return;
+    p = dtn_boot_tree_parent(boot, r);
+    while (p > 0 && boot->members[p].around) {
+        r = p;
+        p = dtn_boot_tree_parent(boot, r);
+    }
+    judge_blocks(boot, p, r);
+}
+
+/* The leader nearest to rank 0, above this rank, that has joined and did not
+ * answer; -1: none.
+ */
+static int judge_silent(const struct dtn_boot *boot, int rank)
+{
+    int silent = -1;
+
+    for (int p = dtn_boot_tree_parent(boot, rank); p > 0;
+         p = dtn_boot_tree_parent(boot, p))
+        if (boot->members[p].state == DTN_MEMBER_JOINED
+            && !boot->members[p].answered)
+            silent = p;
+    return silent;
+}
+
+/* The same of all missing ranks. */
+static int judge_silent_any(const struct dtn_boot *boot)
+{
+    int silent = -1;
+
+    for (int r = 0; r < boot->cluster->world_size && silent < 0; r++)
+        if (boot->members[r].state == DTN_MEMBER_MISSING)
+            silent = judge_silent(boot, r);
+    return silent;
+}
+
+/* While opening, list every rank that was not seen.  Later there are no
+ * detours, so nothing is known of the ranks below a missing one.  If a leader
+ * above them does not answer, they may well be there.
+ */
+static void judge_missing(struct dtn_boot *boot, int64_t now)
+{
+    const int silent = judge_silent_any(boot);
+    int world = boot->cluster->world_size, n = 0;
+    int *ranks;
+
+    if (silent >= 0) {
+        if (now >= judge_answer_ns(boot))
+            dtn_boot_fail_silent(boot, silent);
+        return;
+    }
+    ranks = malloc((size_t)world * sizeof *ranks);
     if (!ranks) {
         dtn_boot_fail_nomem(boot);
         return;
@@ -93,7 +151,7 @@ static void judge_missing(struct dtn_boot *boot)
             ranks[n++] = r;
     }
     if (n > 0)
-        dtn_boot_fail_missing(boot, ranks, n);
+        dtn_boot_fail_missing(boot, ranks, n, ranks[0]);
     else
         judge_cut_off(boot);
     free(ranks);
@@ -221,14 +279,17 @@ bool dtn_boot_judge_progress(struct dtn_boot *boot, int64_t now)
     else if (boot->njoined == boot->cluster->world_size)
         return true;
     else if (boot->expired)
-        judge_missing(boot);
+        judge_missing(boot, now);
     return false;
 }
 
 int64_t dtn_boot_judge_wake(const struct dtn_boot *boot)
 {
-    if (!boot->root || boot->differs_ns == 0)
+    if (!boot->root)
         return INT64_MAX;
+    if (boot->differs_ns == 0)
+        return boot->expired && boot->state == DTN_BOOT_GATHERING
+             ? judge_answer_ns(boot) : INT64_MAX;
     return boot->asked < 0 ? boot->differs_ns + DTN_BOOT_SETTLE_NS
                            : boot->asked_ns + DTN_BOOT_VERDICT_NS + DTN_BOOT_MS;
 }

@@ -195,6 +195,18 @@ enum dtn_loss dtn_pulse_loss(const struct dtn_pulse *pulse, int i,
          ? DTN_LOSS_STOPPED : DTN_LOSS_NONE;
 }
 
+bool dtn_pulse_beats(const struct dtn_pulse *pulse, int64_t within_ns)
+{
+    bool all = true;
+
+    for (int i = 0; pulse->page && i < pulse->n; i++)
+        all = all && (pulse->seen[i].silent_ns <= within_ns || i == pulse->me
+                      || atomic_load(&pulse->page->line[i].left)
+                      || atomic_load(&pulse->page->line[i].thread)
+                         & FUTEX_OWNER_DIED);
+    return all;
+}
+
 /* ------------------------------------------------------------- agreeing --- */
 
 int dtn_pulse_agree(struct dtn_pulse *pulse, int64_t now, int rank,

@@ -7,6 +7,7 @@
 #include "boot/boot.h"
 #include "dtensor.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct dtn_pulse_page;
@@ -53,6 +54,9 @@ int64_t dtn_pulse_look(struct dtn_pulse *pulse, int64_t now, int64_t most_ns);
 /* What the last look says of the rank at position i. */
 enum dtn_loss dtn_pulse_loss(const struct dtn_pulse *pulse, int i,
                              int64_t dead_after_ns);
+
+/* Did all other ranks that run, or seem to, make a beat within that time? */
+bool dtn_pulse_beats(const struct dtn_pulse *pulse, int64_t within_ns);
 
 /* The rank that all ranks of the host name: this one, unless another was agreed
  * in the last second.

@@ -163,14 +163,14 @@ static void route_welcome(struct dtn_boot *boot, struct dtn_boot_route *route,
     boot->foreign_ns = 0;
     link->state = DTN_LINK_JOINED;
     link->io.accepts =
-        DTN_FRAME_BIT(DTN_FRAME_ASK) | DTN_FRAME_BIT(DTN_FRAME_FAIL);
+        DTN_FRAME_BIT(DTN_FRAME_ASK) | DTN_FRAME_BIT(DTN_FRAME_FAIL)
+        | DTN_FRAME_BIT(DTN_FRAME_EXPIRED);
     if (route == &boot->up)
         link->io.accepts |= DTN_FRAME_BIT(DTN_FRAME_ALL);
     if (boot->state == DTN_BOOT_FAILING)
         dtn_boot_fail_send(boot, link);
-    if (boot->expired)
-        if (!dtn_boot_link_post(boot, DTN_FRAME_EXPIRED, NULL, 0))
-            dtn_boot_fail_nomem(boot);
+    if (boot->expired && !dtn_boot_fail_post_expired(boot))
+        dtn_boot_fail_nomem(boot);
 }
 
 /* Rank 0 asks for an identity: that of this rank, or of one below it. */
@@ -256,6 +256,10 @@ static void route_frame(struct dtn_boot *boot, struct dtn_boot_route *route,
         break;
     case DTN_FRAME_ASK:
         route_asked(boot, frame);
+        break;
+    case DTN_FRAME_EXPIRED:
+        if (frame->seq == boot->seq)
+            dtn_boot_fail_expire(boot, dtn_now_ns());
         break;
     case DTN_FRAME_ALL:
         dtn_boot_gather_all(boot, &route->link, frame);

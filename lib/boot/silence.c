@@ -14,12 +14,15 @@
  * it names itself, as all others do.
  *
  * A connection of the transport that fails although the tree is whole is told
- * the same way.
+ * the same way.  It may have failed because a rank of the other host is
+ * stopped.  So a leader does not answer while a rank of its host is late with a
+ * beat: the rank beats again, or is found stopped, and named.
  */
 #include "boot/silence.h"
 #include "boot/boot.h"
 #include "boot/frame.h"
 #include "boot/news.h"
+#include "boot/pulse.h"
 #include "boot/state.h"
 #include "boot/tree.h"
 #include "cluster/cluster.h"
@@ -82,10 +85,10 @@ static bool silence_heard(const struct dtn_boot *boot,
         || (failure->order > 0 && failure->loss <= DTN_LOSS_DIED);
 }
 
-/* Does this host hear any other? */
+/* Does this host hear any other, or did the kernel of one answer just now? */
 static bool silence_hears(const struct dtn_boot *boot)
 {
-    bool hears = silence_heard(boot, &boot->up.link);
+    bool hears = boot->answered || silence_heard(boot, &boot->up.link);
 
     for (int i = 0; i < boot->nchildren; i++)
         hears = hears || silence_heard(boot, &boot->children[i]);
@@ -134,10 +137,20 @@ void dtn_silence_note(struct dtn_boot *boot, const struct dtn_boot_link *link,
     boot->nsilences++;
     silence_frame(silence, body);
     dtn_news_spread(boot, link, DTN_FRAME_SILENT, body, sizeof body);
-    if (of == boot->rank)
-        dtn_silence_note(boot, NULL, of, from);
     if (silence_told(boot, of, from))
         silence_link_lost(boot, from, of);
+    dtn_silence_answer(boot);
+}
+
+void dtn_silence_answer(struct dtn_boot *boot)
+{
+    const int64_t due_ns = 2 * boot->cluster->transport.heartbeat_ns;
+
+    if (!dtn_pulse_beats(&boot->pulse, due_ns))
+        return;
+    for (int i = 0; i < boot->nsilences; i++)
+        if (boot->silences[i].of == boot->rank)
+            dtn_silence_note(boot, NULL, boot->rank, boot->silences[i].from);
 }
 
 void dtn_silence_heard(struct dtn_boot *boot, const struct dtn_boot_link *link,

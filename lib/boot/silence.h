@@ -19,6 +19,10 @@ void dtn_silence_note(struct dtn_boot *boot, const struct dtn_boot_link *link,
 void dtn_silence_heard(struct dtn_boot *boot, const struct dtn_boot_link *link,
                        const struct dtn_frame *frame);
 
+/* Say to who hears nothing of this leader that it runs, if all of its host do.
+ */
+void dtn_silence_answer(struct dtn_boot *boot);
+
 /* Say to a new neighbour what has been said. */
 void dtn_silence_repeat(const struct dtn_boot *boot,
                         struct dtn_boot_link *link);

@@ -258,8 +258,10 @@ int dtn_boot_socket_connected(int fd)
     socklen_t len = sizeof sys_errno;
 
     if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &sys_errno, &len) != 0 ||
-        sys_errno != 0 || socket_is_mirror(fd))
+        sys_errno != 0 || socket_is_mirror(fd)) {
+        errno = sys_errno;
         return DTENSOR_EAGAIN;
+    }
     return 0;
 }
 

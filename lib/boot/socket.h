@@ -32,7 +32,7 @@ int dtn_boot_socket_connect_tcp(struct dtn_boot *boot,
                                 struct dtn_boot_route *route, int *fdp,
                                 struct dtensor_error *err);
 
-/* 0: connected; EAGAIN: the attempt has failed. */
+/* 0: connected; EAGAIN: the attempt has failed, and errno says why. */
 int dtn_boot_socket_connected(int fd);
 
 /* Has that process of this host ended?  False if that is not known. */

@@ -35,6 +35,7 @@ struct dtn_table;
 #define DTN_BOOT_RETRY_LAST_NS (20 * DTN_BOOT_MS)
 #define DTN_BOOT_STALL_NS DTN_BOOT_MS
 #define DTN_BOOT_HANDSHAKE_NS (2000 * DTN_BOOT_MS) /* for HELLO, for a SYN    */
+#define DTN_BOOT_ANSWER_NS (300 * DTN_BOOT_MS) /* for leaders to answer       */
 #define DTN_BOOT_SETTLE_NS (500 * DTN_BOOT_MS) /* after the first difference  */
 #define DTN_BOOT_VERDICT_NS (400 * DTN_BOOT_MS) /* late: for a verdict      */
 #define DTN_BOOT_STEP_NS (20 * DTN_BOOT_MS) /* ... and more for each level    */
@@ -98,6 +99,8 @@ enum dtn_member_state {
 };
 struct dtn_boot_member {
     enum dtn_member_state state;  /* in this round; SEEN: by a detour only    */
+    bool around;                  /* it was seen by a detour, too             */
+    bool answered;                /* a leader: that the deadline has passed   */
     uint32_t pid;                 /* of its process                           */
     uint64_t digest;              /* of its identity                          */
 };
@@ -179,6 +182,8 @@ struct dtn_boot {
     struct dtn_silence silences[DTN_BOOT_SILENCES]; /* see silence.c          */
     int nsilences;                /* that were said                           */
     struct dtn_bypass *bypass;    /* NULL: there is no way around a link      */
+    bool answered;                /* since a host is silent, the kernel of    */
+                                  /* another has refused a connection         */
     int64_t beat_ns;              /* when the next beats over them are due    */
     int64_t watch_ns;             /* when the next look is due                */
     struct {                      /* of this rank and of others               */

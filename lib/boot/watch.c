@@ -230,6 +230,7 @@ static void watch_all(struct dtn_boot *boot, int64_t now)
         if (loss != DTN_LOSS_NONE)
             dtn_news_lost(boot, NULL, first + i, loss);
     }
+    dtn_silence_answer(boot);
     dtn_bypass_progress(boot, now);
 }
 

@@ -55,7 +55,13 @@ int dtensor_init(const char *path, struct dtensor_ctx **ctxp,
  * NULL is a no-op, here and for all functions that destroy.  A pointer to a
  * destroyed object must not be used: destroying it twice is not detected.
  *
- * Collective: no.   Blocks: no.   Semantics: MPI_Finalize, waiting for nobody.
+ * The first rank of a host passes on the heartbeats and losses of others.  It
+ * stays until the ranks of its host, and of hosts that hear through it, have
+ * left too; all other ranks wait for nobody.
+ *
+ * Collective: no.   Blocks: the first rank of a host, until those ranks have
+ *         left or are lost, or a failure is known; at most op_timeout.
+ * Semantics: MPI_Finalize, which may wait for all.
  */
 void dtensor_fini(struct dtensor_ctx *ctx);
 

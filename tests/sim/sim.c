@@ -35,6 +35,7 @@ static int nheap, room;
 static int64_t now;
 static uint64_t state;            /* of the random numbers                    */
 static struct sim_task *unused;   /* with a stack                             */
+static bool faulted;              /* what is to happen has happened           */
 
 static void *must(void *mem)
 {
@@ -213,7 +214,9 @@ static void host_lose(int host)
 static void fault_happen(const struct sim_fault *fault,
                          struct sim_process *process)
 {
-    process->calls++;             /* only once                                */
+    faulted = true;
+    if (process->state != SIM_RUNS)
+        return;
     switch (fault->kind) {
     case SIM_PAUSE:
         process->paused_until = now + fault->ns;
@@ -228,9 +231,8 @@ static void fault_happen(const struct sim_fault *fault,
         host_lose(process->host);
         break;
     default:
-        return;
+        break;
     }
-    sim_block(now, false);
 }
 
 void sim_call(void)
@@ -241,8 +243,11 @@ void sim_call(void)
     now += (int64_t)sim_random(1000);
     result->calls++;
     process->calls += process->marked || !fault->later;
-    if (process->rank == fault->rank && process->calls == fault->call)
+    if (fault->kind != SIM_NONE && !faulted && fault->at_ns == 0
+        && process->rank == fault->rank && process->calls == fault->call) {
         fault_happen(fault, process);
+        sim_block(now, false);
+    }
 }
 
 void sim_mark(void)
@@ -305,8 +310,13 @@ static void *rank_main(void *arg)
 
 static void turn(struct sim_task *task)
 {
+    const struct sim_fault *fault = &sim_options->fault;
     struct sim_process *process = task->process;
 
+    if (!faulted && fault->at_ns > 0 && task->wake >= fault->at_ns) {
+        now = fault->at_ns;
+        fault_happen(fault, &processes[fault->rank]);
+    }
     if (process->state >= SIM_STOPPED || task->done)
         return;
     if (process->paused_until > task->wake) {
@@ -362,6 +372,7 @@ void sim_run(const struct sim_options *options, struct sim_result *found)
     result = found;
     state = options->seed;
     nheap = 0;
+    faulted = false;
     processes_make();
     while (nheap > 0 && heap[0]->wake < options->limit_ns)
         turn(heap_take());

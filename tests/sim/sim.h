@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What happens to a rank at its `call`th call of the kernel. */
+/* What happens to a rank at its `call`th call of the kernel, or at a time. */
 enum sim_fault_kind {
     SIM_NONE,
     SIM_PAUSE,                    /* it does not run for `ns`                 */
@@ -29,6 +29,7 @@ struct sim_fault {
     bool later;                   /* its calls count from sim_mark() on       */
     uint64_t call;
     int64_t ns;
+    int64_t at_ns;                /* the time; 0: at the call                 */
 };
 
 struct sim_options {

@@ -10,14 +10,10 @@
  * Without this test, a tree of 64 hosts would be tried for the first time by
  * who owns 64 hosts.
  */
-#include "base/log.h"
 #include "boot/boot.h"
-#include "boot/table.h"
-#include "cluster/cluster.h"
-#include "cluster/world.h"
-#include "transport/transport.h"
 #include "dtensor.h"
 #include "tests/sim/job.h"
+#include "tests/sim/member.h"
 #include "tests/sim/sim.h"
 #include "tests/support/ranks.h"
 #include "tests/support/tap.h"
@@ -43,34 +39,6 @@ static struct outcome {
 } outcomes[RANKS_MAX];
 static int victim;                /* the rank that dies                       */
 static int64_t died_ns;
-
-/* Gather, and take the page of the heartbeats from the first of the host. */
-static int rank_gather(struct dtn_boot *boot, int rank,
-                       struct dtensor_error *err)
-{
-    struct dtn_blob mine = { .size = sizeof rank, .fd = -1 };
-    const int first = rank / sim_job.per_host * sim_job.per_host;
-    struct dtn_table *all = NULL;
-    bool right = true;
-    int rc, fd, it;
-
-    memcpy(mine.bytes, &rank, sizeof rank);
-    rc = dtn_boot_beat_open(boot, &mine.fd, err);
-    if (rc == 0)
-        rc = dtn_boot_allgather(boot, &mine, &all, err);
-    for (int r = 0; r < sim_job.n && rc == 0; r++) {
-        dtn_table_copy(all, r, &it, sizeof it);
-        right = right && it == r;
-    }
-    outcomes[rank].right = rc == 0 && right;
-    fd = rc == 0 ? dtn_table_take_fd(all, first) : -1;
-    dtn_table_free(all);
-    if (rc == 0)
-        rc = dtn_boot_beat_start(boot, fd, err);
-    if (fd >= 0)
-        close(fd);
-    return rc;
-}
 
 static void rank_watch(struct dtn_boot *boot, int rank)
 {
@@ -98,25 +66,18 @@ static void rank_watch(struct dtn_boot *boot, int rank)
 static void rank_run(int rank)
 {
     struct dtensor_error err = { .rank = -1 };
-    struct dtn_world world = { .cluster = NULL };
-    struct dtn_boot *boot = NULL;
-    struct dtn_log log;
+    struct sim_member member;
     int rc;
 
     outcomes[rank].named = -1;
-    dtn_log_init(&log);
-    rc = dtn_whoami(sim_job.path, &log, &world, &err);
+    rc = sim_member_open(&member, &err);
     if (rc == 0)
-        rc = dtn_boot_open(&(struct dtn_boot_args){ .world = &world,
-                               .identity = "", .log = &log }, &boot, &err);
+        rc = sim_member_gather(&member, &outcomes[rank].right, &err);
     if (rc == 0)
-        rc = rank_gather(boot, rank, &err);
-    if (rc == 0)
-        rank_watch(boot, rank);
+        rank_watch(member.boot, rank);
     snprintf(outcomes[rank].text, sizeof outcomes[rank].text, "%s",
              rc == 0 ? "" : err.text);
-    dtn_boot_close(boot);
-    dtensor_cluster_destroy(world.cluster);
+    sim_member_close(&member);
 }
 
 static int wrong, failed;

@@ -1,0 +1,66 @@
+/* leave.c - who has others below it in the tree leaves after them
+ *
+ * Ranks 0, 1 and 2 are three hosts, and rank 0 is done: it was the root of the
+ * last broadcast.  Rank 1 still waits for rank 2, whose host loses its power
+ * now.  Only rank 0 hears rank 2's heartbeats, and rank 1 hears only rank 0.
+ * If rank 0 was gone, rank 1 would wait for op_timeout.
+ *
+ * So the leader of a host stays until the ranks of its host and the leaders
+ * below have left, which stay themselves for those below them: a millisecond,
+ * where all make the same calls.  It beats and forwards news meanwhile.  A rank
+ * that has failed itself, or knows who is lost, need not stay: it has told
+ * those below.
+ */
+#include "boot/leave.h"
+#include "base/wait.h"
+#include "boot/boot.h"
+#include "boot/state.h"
+#include "boot/watch.h"
+#include "cluster/cluster.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#define NAP_FIRST_NS 50000
+#define NAP_LAST_NS 5000000
+
+/* Does a rank that runs hear through this one? */
+static bool leave_below(const struct dtn_boot *boot)
+{
+    for (int i = 0; i < boot->nchildren; i++) {
+        const struct dtn_boot_link *link = &boot->children[i];
+
+        if (link->state == DTN_LINK_JOINED
+            && boot->peer_failures[link->rank].loss == DTN_LOSS_NONE)
+            return true;
+    }
+    return false;
+}
+
+static bool leave_stays(struct dtn_boot *boot)
+{
+    bool stays;
+
+    dtn_boot_tend(boot);
+    dtn_boot_hold(boot);
+    stays = boot->peer_failures[boot->rank].code == 0
+         && dtn_boot_first_loss(boot) < 0 && leave_below(boot);
+    dtn_boot_release(boot);
+    return stays;
+}
+
+void dtn_boot_leave(struct dtn_boot *boot)
+{
+    const int64_t end = dtn_now_ns()
+                      + boot->cluster->transport.op_timeout_ns;
+    struct timespec nap = { 0, NAP_FIRST_NS };
+
+    dtn_boot_report_failure(boot, boot->rank, 0,
+                            &(struct dtn_mismatch) { .rank = 0 });
+    while (boot->watching && leave_stays(boot) && dtn_now_ns() < end) {
+        nanosleep(&nap, NULL);
+        if (nap.tv_nsec < NAP_LAST_NS)
+            nap.tv_nsec *= 2;
+    }
+}

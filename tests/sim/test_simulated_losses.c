@@ -1,0 +1,249 @@
+/* test_simulated_losses.c - losses at the moments that once were difficult
+ *
+ * Each case is a small job in which a rank is lost at a given time while others
+ * join, wait or leave.  All others must name it, in the same way and in time.
+ * What test_simulation finds by a seed comes here with its moment, since seeds
+ * change their meaning when the library changes.
+ *
+ *     test_simulated_losses [CASE]
+ *
+ * Without this test, each of these losses could again be blamed on a rank that
+ * is not lost, or be noticed at op_timeout only.
+ */
+#include "base/compiler.h"
+#include "boot/boot.h"
+#include "dtensor.h"
+#include "tests/sim/job.h"
+#include "tests/sim/member.h"
+#include "tests/sim/sim.h"
+#include "tests/support/ranks.h"
+#include "tests/support/tap.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MS INT64_C(1000000)
+#define WATCHED_NS (12000 * MS)
+enum { RANKS_MAX = 8, TIMEOUT_MS = 8000, OP_MS = 6000 };    /* as job.c has */
+
+/* What a rank does, in ms of the job's time; 0: at once, or not. */
+struct part {
+    int opens;                    /* when it starts to join                   */
+    int gathers;                  /* when it starts the exchange              */
+    int watches;                  /* when it has joined                       */
+    int leaves;                   /* when it is done                          */
+    int doubts;                   /* when a connection to `doubted` fails     */
+    int doubted;
+};
+
+static const struct plot {
+    const char *claim;
+    int hosts, per_host;
+    enum sim_fault_kind kind;
+    int victim, at_ms;
+    enum dtn_loss loss;           /* after joining; NONE: while joining       */
+    int by_ms;                    /* when all know                            */
+    struct part part[RANKS_MAX];
+} plots[] = {
+    { "rank 0 is done, and a host that only it hears is lost",
+      3, 1, SIM_POWER, 2, 1000, DTN_LOSS_HOST, 2700,
+      { [0] = { .leaves = 300 } } },
+    { "the leader of a host is done, and a rank elsewhere is stopped",
+      2, 2, SIM_STOP, 1, 1000, DTN_LOSS_STOPPED, 2700,
+      { [2] = { .leaves = 300 } } },
+    { "the host of rank 0 is lost while the other child still joins",
+      3, 1, SIM_POWER, 0, 500, DTN_LOSS_HOST, 5600,
+      { [2] = { .watches = 3000 } } },
+    { "the same, and it is the first child",
+      3, 1, SIM_POWER, 0, 500, DTN_LOSS_HOST, 5600,
+      { [1] = { .watches = 3000 } } },
+    { "a connection to a rank fails before it is found stopped",
+      3, 2, SIM_STOP, 3, 500, DTN_LOSS_STOPPED, 2000,
+      { [0] = { .doubts = 1000, .doubted = 3 } } },
+    { "a leader is stopped after it took one child, before it took another",
+      2, 3, SIM_STOP, 3, 500, DTN_LOSS_NONE, TIMEOUT_MS + 1500,
+      { [5] = { .opens = 1000 } } },
+    { "a leader on the way is stopped before the host below has joined",
+      4, 1, SIM_STOP, 1, 500, DTN_LOSS_NONE, TIMEOUT_MS + 1500,
+      { [3] = { .opens = 1000 } } },
+    { "a leader is stopped in an exchange, before a rank below takes part",
+      2, 2, SIM_STOP, 2, 500, DTN_LOSS_NONE, TIMEOUT_MS + 2500,
+      { [3] = { .gathers = 1000 } } },
+    { "a leader dies, and a rank of its host starts when all have given up",
+      2, 2, SIM_KILL, 2, 500, DTN_LOSS_NONE, TIMEOUT_MS + 3500,
+      { [3] = { .opens = 2000 } } },
+    { "a leader joins late, and a rank of its host never does",
+      2, 2, SIM_KILL, 3, 100, DTN_LOSS_NONE, TIMEOUT_MS + 1500,
+      { [2] = { .opens = 2000 }, [3] = { .opens = 1000 } } }
+};
+static const struct plot *plot;
+
+static struct outcome {
+    bool ended;
+    int named;                    /* the rank that is lost; -1: none          */
+    enum dtn_loss loss;
+    int64_t known_ns, left_ns;    /* when it knew, and when it had left       */
+    char text[500];               /* of an error while joining                */
+} outcomes[RANKS_MAX];
+
+/* ------------------------------------------------------------ the ranks --- */
+
+static void sleep_until(int ms)
+{
+    const struct timespec nap = { 0, 5000000 };
+
+    while (sim_now() < ms * MS)
+        nanosleep(&nap, NULL);
+}
+
+/* As a call that waits: it looks, and its connection fails at a time. */
+static void rank_watch(struct dtn_boot *boot, int rank,
+                       const struct part *part)
+{
+    const int64_t end = part->leaves ? part->leaves * MS : WATCHED_NS;
+    const struct timespec nap = { 0, 5000000 };
+    struct outcome *mine = &outcomes[rank];
+    bool doubts = part->doubts > 0;
+    int lost = -1;
+
+    dtn_boot_watch_start(boot);
+    while (lost < 0 && sim_now() < end) {
+        nanosleep(&nap, NULL);
+        dtn_boot_watch(boot);
+        lost = dtn_boot_first_loss(boot);
+        if (doubts && sim_now() >= part->doubts * MS)
+            doubts = !dtn_boot_unheard(boot, part->doubted);
+    }
+    if (lost >= 0)
+        mine->named = dtn_boot_agree(boot, lost, &mine->loss);
+}
+
+static void rank_run(int rank)
+{
+    const struct part *part = &plot->part[rank];
+    struct dtensor_error err = { .rank = -1 };
+    struct outcome *mine = &outcomes[rank];
+    struct sim_member member;
+    bool right;
+    int rc;
+
+    mine->named = -1;
+    sleep_until(part->opens);
+    rc = sim_member_open(&member, &err);
+    sleep_until(part->gathers);
+    if (rc == 0)
+        rc = sim_member_gather(&member, &right, &err);
+    sleep_until(part->watches);
+    if (rc == 0)
+        rank_watch(member.boot, rank, part);
+    else
+        mine->named = err.rank;
+    mine->known_ns = sim_now();
+    snprintf(mine->text, sizeof mine->text, "%s", rc == 0 ? "" : err.text);
+    sim_member_close(&member);
+    mine->left_ns = sim_now();
+    mine->ended = true;
+}
+
+/* ----------------------------------------------------------- the checks --- */
+
+static int bad;
+
+static void rank_check(int rank, const struct outcome *one)
+{
+    const bool leaves = plot->part[rank].leaves > 0;
+    const bool good = one->ended && one->left_ns <= plot->by_ms * MS
+        && (leaves || (one->named == plot->victim && one->loss == plot->loss));
+
+    if (!good)
+        note("rank %d %s, names %d, loss %d, after %d ms, and left after %d: "
+             "%s", rank, one->ended ? "ended" : "hangs", one->named,
+             (int)one->loss, (int)(one->known_ns / MS),
+             (int)(one->left_ns / MS), one->text);
+    bad += !good;
+}
+
+static void check(const struct sim_options *options)
+{
+    for (int r = 0; r < options->nranks; r++)
+        if (!sim_lost(r))
+            rank_check(r, &outcomes[r]);
+}
+
+static void job_run(int hosts, int per_host, const struct sim_fault *fault,
+                    struct sim_result *result)
+{
+    const struct sim_options options = {
+        .seed = 1, .latency_ns = 100000, .limit_ns = 60000 * MS,
+        .main = rank_run, .env = sim_job_env, .end = check,
+        .nranks = hosts * per_host, .ranks_per_host = per_host, .fault = *fault
+    };
+
+    sim_job.hosts = hosts;
+    sim_job.per_host = per_host;
+    sim_job.n = hosts * per_host;
+    memset(outcomes, 0, sizeof outcomes);
+    bad = 0;
+    sim_job_write();
+    sim_run(&options, result);
+    unlink(sim_job.path);
+}
+
+static void test_plot(const struct plot *of)
+{
+    const struct sim_fault fault = { .kind = of->kind, .rank = of->victim,
+                                     .at_ns = of->at_ms * MS, .ns = MS };
+    struct sim_result result;
+
+    plot = of;
+    job_run(of->hosts, of->per_host, &fault, &result);
+    ok(bad == 0 && result.lost > 0 && result.leaked == 0, "%s", of->claim);
+}
+
+/* ------------------------------------------------------------- leaving --- */
+
+static const struct plot together = {
+    .part = { { .leaves = 500 }, { .leaves = 500 }, { .leaves = 500 },
+              { .leaves = 500 } },
+    .by_ms = 550
+}, apart = {
+    .part = { { .leaves = 500 }, { .leaves = 11000 }, { .leaves = 11000 },
+              { .leaves = 11000 } },
+    .by_ms = 11050
+};
+
+/* Who leaves first in a job of two hosts of two. */
+static void test_leaving(void)
+{
+    const struct sim_fault none = { .kind = SIM_NONE };
+    struct sim_result result;
+    int64_t last_ns = 0;
+
+    plot = &together;
+    job_run(2, 2, &none, &result);
+    for (int r = 0; r < 4; r++)
+        last_ns = outcomes[r].left_ns > last_ns ? outcomes[r].left_ns : last_ns;
+    ok(bad == 0, "all leave at once: the last is gone %.1f ms later",
+       (double)(last_ns - 500 * MS) / 1e6);
+    plot = &apart;
+    job_run(2, 2, &none, &result);
+    ok(bad == 0 && outcomes[0].left_ns >= (500 + OP_MS) * MS
+       && outcomes[0].left_ns <= (550 + OP_MS) * MS,
+       "the others stay for long: rank 0 stays for op_timeout, %d ms",
+       (int)(outcomes[0].left_ns / MS) - 500);
+}
+
+int main(int argc, char **argv)
+{
+    if (sanitized())
+        return skip_all("sanitizers do not know coroutines");
+    for (size_t i = 0; i < DTN_COUNT(plots); i++)
+        if (argc < 2 || (size_t)atoi(argv[1]) == i + 1)
+            test_plot(&plots[i]);
+    if (argc < 2)
+        test_leaving();
+    return done();
+}
