@@ -74,8 +74,10 @@ int dtn_call_start(const struct dtn_group *group, struct dtn_call *call,
     struct coll_request *coll;
     struct dtensor_error why;
     size_t size;
-    int rc = dtn_call_find(group, call, in, out, &cached, err);
+    int rc = dtn_run_alone(group->ctx, err);
 
+    if (rc == 0)
+        rc = dtn_call_find(group, call, in, out, &cached, err);
     if (rc != 0)
         return rc;
     size = sizeof *coll + (size_t)call->nedges * sizeof coll->peers[0];

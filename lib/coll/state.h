@@ -28,8 +28,8 @@ struct dtn_coll_state {
                                        /* NULL                                */
     struct dtensor_request *pending_last;   /* the last one; valid if there   */
                                             /* is a first                     */
-    const struct dtn_exec_run *run;   /* the run that waits for a peer, or    */
-                                      /* NULL                                 */
+    const struct dtn_exec_run *_Atomic run;   /* the run that waits for a     */
+                                              /* peer, or NULL                */
     struct dtn_exec_run *apart;   /* the started run that has the second      */
                                   /* queue of the device, or NULL             */
     struct dtn_device_words *words;   /* for signals of devices, or NULL      */

@@ -22,8 +22,10 @@
 #define DTN_EXEC_H
 
 #include "base/box.h"
+#include "base/error.h"
 #include "base/wait.h"
 #include "boot/boot.h"
+#include "coll/state.h"
 #include "device/memory.h"
 #include "job/await.h"
 #include "job/ctx.h"
@@ -34,6 +36,7 @@
 #include "transport/transport.h"
 #include "dtensor.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -224,6 +227,24 @@ int dtn_run_launched(struct dtn_exec_run *run, int rc);
 int dtn_run_finish(struct dtn_exec_run *run, bool waits);
 int dtn_run_download(struct dtn_exec_run *run, void *to, const void *from,
                      size_t bytes);
+
+/* This run is under way; NULL: none.  A call that another thread makes
+ * meanwhile is refused: the steps of both would mix.
+ */
+static inline void dtn_run_now(const struct dtensor_ctx *ctx,
+                               const struct dtn_exec_run *run)
+{
+    atomic_store_explicit(&dtn_coll_of(ctx)->run, run, memory_order_relaxed);
+}
+
+static inline int dtn_run_alone(const struct dtensor_ctx *ctx,
+                                struct dtensor_error *err)
+{
+    return !atomic_load_explicit(&dtn_coll_of(ctx)->run, memory_order_relaxed)
+         ? 0 : dtn_fail(err, DTENSOR_EINVAL, "context: a call of this rank is "
+                        "under way, in another thread or in a function of a "
+                        "reduction (one call at a time)");
+}
 
 static inline int dtn_run_done(struct dtn_exec_run *run, int rc)
 {

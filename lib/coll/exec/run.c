@@ -290,7 +290,7 @@ static int run_end(struct dtn_exec_run *run, int rc, struct dtensor_error *err)
 {
     if (run->window)
         run_end_inside(run, rc);
-    dtn_coll_of(run->ctx)->run = NULL;
+    dtn_run_now(run->ctx, NULL);
     if (run->memory != &dtn_host)
         run_end_device(run, rc);
     if (run_exposes(run))
@@ -328,6 +328,8 @@ int dtn_exec_run(struct dtn_exec *exec, const void *in, void *out,
     if (ctx->watcher && dtn_watch_tells(ctx->watcher))
         return exec_run_told(exec, in, out, fingerprint, err);
     rc = dtn_ctx_ready(ctx, err);
+    if (rc == 0)
+        rc = dtn_run_alone(ctx, err);
     if (rc == 0 && dtn_coll_of(ctx)->pending)
         rc = dtn_requests_finish(ctx, err);
     if (rc == 0 && exec->unmet) {
@@ -338,7 +340,7 @@ int dtn_exec_run(struct dtn_exec *exec, const void *in, void *out,
         return rc;
     run.polls = false;
     rc = run_begin(&run, exec, in, out, fingerprint);
-    dtn_coll_of(ctx)->run = &run;
+    dtn_run_now(ctx, &run);
     if (rc == 0)
         rc = run_steps(&run);
     return run_end(&run, rc, err);
@@ -415,10 +417,10 @@ static int exec_poll(struct dtn_exec *exec, struct dtensor_error *err)
 
     dtn_apart_turn(run, true);
     if (rc == 0) {
-        dtn_coll_of(run->ctx)->run = run;
+        dtn_run_now(run->ctx, run);
         run_resume(run);
         rc = run_steps(run);
-        dtn_coll_of(run->ctx)->run = NULL;
+        dtn_run_now(run->ctx, NULL);
     }
     if (rc != DTENSOR_EAGAIN)
         return run_end(run, rc, err);
