@@ -299,6 +299,31 @@ static void rank_sticky(int rank, int n, void *arg)
     _exit(0);
 }
 
+/* Rank 1 frees its memory while a call uses it. */
+static void rank_freed(int rank, int n, void *arg)
+{
+    const struct dtensor_call sum = { .coll = DTENSOR_ALLREDUCE,
+                                      .count = COUNT, .dtype = DTENSOR_F32 };
+    struct dtensor_request *request;
+    struct job made, *job = &made;
+    void *mem;
+    int rc;
+
+    job_open(job, rank, n, file);
+    device(job);
+    mem = foreign(COUNT * sizeof(float));
+    fill(mem, 1);
+    good(allreduce(job, mem, mem));              /* so that it begins at once */
+    good(dtensor_call_start(world(job), &sum, mem, mem, &request, &job->err));
+    if (rank == 1)
+        need(driver->cuMemFree((CUdeviceptr)mem) == 0, "cuMemFree");
+    rc = dtensor_wait(request, &job->err);
+    need(rc != 0 && job->err.rank == 1, "rank %d is blamed: %s", job->err.rank,
+         job->err.text);
+    need(allreduce(job, mem, mem) == rc, "the context is not poisoned");
+    _exit(0);
+}
+
 /* The third kernel of rank 1 fails, at once or later. */
 static void rank_kernel(int rank, int n, void *arg)
 {
@@ -382,6 +407,8 @@ static const struct {
       NULL, NULL },
     { "a device that fails, tcp", "tcp", PATIENCE ON_GPU, rank_sticky, NULL,
       NULL, NULL },
+    { "memory that is freed in use", "shm", PATIENCE ON_GPU, rank_freed,
+      "DTN_STANDIN_LATE_US", "2000", NULL },
     { "a kernel that cannot be launched", "shm", PATIENCE ON_GPU, rank_kernel,
       NULL, NULL, "cuLaunchKernel:3=719" },
     { "a kernel that fails", "shm", PATIENCE ON_GPU, rank_kernel, NULL, NULL,

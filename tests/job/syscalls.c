@@ -1,4 +1,5 @@
 /* syscalls.c - the system calls of the library, each of which can fail */
+#include "config.h"
 #include "base/wait.h"
 #include "tests/job/syscalls.h"
 
@@ -10,6 +11,8 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
@@ -109,18 +112,57 @@
     X(int, fflush, (FILE *a), (a), EOF, ENOSPC)                               \
     X(int, munmap, (void *a, size_t b), (a, b), -1, ENOMEM)
 
+/* Calls of libibverbs, without its types.  Some return errno. */
+#ifdef HAVE_VERBS
+#define VERBS(X)                                                              \
+    X(int, _ibv_query_gid_ex, (void *a, uint32_t b, uint32_t c, void *d,      \
+      uint32_t e, size_t f), (a, b, c, d, e, f), EIO, EIO)                    \
+    X(void *, ibv_alloc_pd, (void *a), (a), NULL, ENOMEM)                     \
+    X(void *, ibv_create_ah, (void *a, void *b), (a, b), NULL, ENOMEM)        \
+    X(void *, ibv_create_cq, (void *a, int b, void *c, void *d, int e), (a,   \
+      b, c, d, e), NULL, ENOMEM)                                              \
+    X(void *, ibv_create_qp, (void *a, void *b), (a, b), NULL, ENOMEM)        \
+    X(void *, ibv_get_device_list, (int *a), (a), NULL, ENOMEM)               \
+    X(int, ibv_modify_qp, (void *a, void *b, int c), (a, b, c), ENOMEM,       \
+      ENOMEM)                                                                 \
+    X(void *, ibv_open_device, (void *a), (a), NULL, EACCES)                  \
+    X(int, ibv_query_device, (void *a, void *b), (a, b), EIO, EIO)            \
+    X(int, ibv_query_gid, (void *a, uint8_t b, int c, void *d), (a, b, c,     \
+      d), -1, EIO)                                                            \
+    X(int, ibv_query_pkey, (void *a, uint8_t b, int c, void *d), (a, b, c,    \
+      d), -1, EIO)                                                            \
+    X(int, ibv_query_port, (void *a, uint8_t b, void *c), (a, b, c), EIO,     \
+      EIO)                                                                    \
+    X(void *, ibv_reg_mr, (void *a, void *b, size_t c, int d), (a, b, c, d),  \
+      NULL, ENOMEM)
+#define VERBS_LATE(X)                                                         \
+    X(int, ibv_close_device, (void *a), (a), -1, EIO)                         \
+    X(int, ibv_dealloc_pd, (void *a), (a), EBUSY, EBUSY)                      \
+    X(int, ibv_dereg_mr, (void *a), (a), EBUSY, EBUSY)                        \
+    X(int, ibv_destroy_ah, (void *a), (a), EIO, EIO)                          \
+    X(int, ibv_destroy_cq, (void *a), (a), EBUSY, EBUSY)                      \
+    X(int, ibv_destroy_qp, (void *a), (a), EBUSY, EBUSY)
+#else
+#define VERBS(X)
+#define VERBS_LATE(X)
+#endif
+
 enum kind {
 #define SYSCALL_KIND(type, name, ...) KIND_##name,
     SYSCALLS(SYSCALL_KIND)
     SYSCALLS_LATE(SYSCALL_KIND)
+    VERBS(SYSCALL_KIND)
+    VERBS_LATE(SYSCALL_KIND)
     KIND_END
 };
-_Static_assert((int)KIND_END == KINDS, "KINDS counts both lists");
+_Static_assert((int)KIND_END <= KINDS, "KINDS counts all lists");
 
 const char *const kind_name[KINDS] = {
 #define SYSCALL_NAME(type, name, ...) #name,
     SYSCALLS(SYSCALL_NAME)
     SYSCALLS_LATE(SYSCALL_NAME)
+    VERBS(SYSCALL_NAME)
+    VERBS_LATE(SYSCALL_NAME)
 };
 
 struct syscalls syscalls = { .kind = -1 };
@@ -158,3 +200,5 @@ static bool syscall_fails(int kind)
     }
 SYSCALLS(SYSCALL_WRAP)
 SYSCALLS_LATE(SYSCALL_WRAP_LATE)
+VERBS(SYSCALL_WRAP)
+VERBS_LATE(SYSCALL_WRAP_LATE)
