@@ -249,20 +249,26 @@ static int64_t parts(const struct dtn_options *options,
     return parts;
 }
 
-/* Does each part of every input have an element?  Of n mesh dimensions. */
-static bool large(const struct dtn_options *options,
-                  const struct dtn_tuple *choice, int n, int kind)
+/* Does each part of what mesh dimension m cuts have an element?  Of the first n
+ * mesh dimensions.
+ */
+static bool large_at(const struct dtn_options *options,
+                     const struct dtn_tuple *choice, int n, int kind, int m)
 {
-    const struct dtn_operand *in = &options->sig->in[kind];
+    const struct dtn_option *option = &options->option[m][choice->at[m]];
+    const struct dtn_row_place *place = &option->row->in[kind];
 
-    for (int m = 0; m < n; m++) {
-        const struct dtn_option *option = &options->option[m][choice->at[m]];
-        const struct dtn_row_place *place = &option->row->in[kind];
+    return place->lies != DTN_LIES_CUT ||
+           options->sig->in[kind].shape[place->dim] >=
+               parts(options, choice, n, kind, place->dim);
+}
 
-        if (place->lies == DTN_LIES_CUT &&
-            in->shape[place->dim] < parts(options, choice, n, kind, place->dim))
+static bool large(const struct dtn_options *options,
+                  const struct dtn_tuple *choice, int kind)
+{
+    for (int m = 0; m < options->ndim; m++)
+        if (!large_at(options, choice, options->ndim, kind, m))
             return false;
-    }
     return true;
 }
 
@@ -330,18 +336,18 @@ static bool stays(const struct dtn_options *options,
     return true;
 }
 
+/* Small parts that may stay were not looked at before: visit_possible(). */
 static bool accepted(const struct dtn_options *options,
                      const struct dtn_tuple *choice)
 {
     const struct dtn_signature *sig = options->sig;
 
-    for (int i = 0; i < sig->call->nin; i++) {
-        if (!fits(options, choice, i))
+    for (int i = 0; i < sig->call->nin; i++)
+        if (!fits(options, choice, i) ||
+            (sig->rule->flags & DTN_OP_SMALL &&
+             !large(options, choice, kind_of(sig, i)) &&
+             !stays(options, choice, i)))
             return false;
-        if (!large(options, choice, options->ndim, kind_of(sig, i)) &&
-            !(sig->rule->flags & DTN_OP_SMALL && stays(options, choice, i)))
-            return false;
-    }
     return true;
 }
 
@@ -355,14 +361,14 @@ struct visit {
     struct dtn_tuple choice;                    /* the one being made        */
 };
 
-/* Can the first n mesh dimensions be as chosen? */
+/* Can the first n mesh dimensions be as chosen?  All but the last can. */
 static bool visit_possible(const struct visit *v, int n)
 {
     if (mixes(v->options, &v->choice, n - 1))
         return false;
     for (int k = 0; k < v->options->sig->nin; k++)
         if (!(v->options->sig->rule->flags & DTN_OP_SMALL) &&
-            !large(v->options, &v->choice, n, k))
+            !large_at(v->options, &v->choice, n, k, n - 1))
             return false;
     return true;
 }

@@ -335,7 +335,7 @@ double dtn_cost_allreduce(const struct dtn_cost *cost,
             n *= mesh->size[m];
         }
     return cost_level(cost, false, per_host, bytes)
-         + cost_level(cost, true, n / per_host, bytes);
+         + cost_level(cost, true, (n + per_host - 1) / per_host, bytes);
 }
 
 /* ---------------------------------------------------------------- steps --- */

@@ -5,12 +5,13 @@
  * mesh of three dimensions, from [S(0),S(0),S(0)] to [S(1),S(1),S(1)] each
  * dimension may be S(0), S(1) or R.  These are 27 nodes.  Most of them are
  * never visited, because a path through them costs more than a path that is
- * known already.
+ * known already: what it costs up to there, and at least from there on.
  */
 #include "layout/placement.h"
 #include "layout/spec.h"
 #include "mesh/mesh.h"
 #include "redist/cost.h"
+#include "redist/predict.h"
 #include "redist/route.h"
 #include "dtensor.h"
 
@@ -31,7 +32,7 @@ struct graph {
     int ndim;
     int n[DTENSOR_MAX_DIMS];                  /* choices along each dimension */
     struct dtensor_placement choice[DTENSOR_MAX_DIMS][CHOICES_MAX];
-    int nplaces;
+    int nplaces, goal;                        /* nodes; the target's number   */
     bool chosen;                              /* some lengths were chosen     */
     double ns[PLACES_MAX];                   /* from the source; < 0: unknown */
     short from[PLACES_MAX];                   /* the place before             */
@@ -178,6 +179,15 @@ static bool graph_fits(const struct graph *g,
     return dtn_spec_lengths_fit(&spec);
 }
 
+/* What is left from here on at least; less than rounding changes. */
+static double graph_left(const struct graph *g,
+                         const struct dtensor_placement now[])
+{
+    const struct dtensor_spec spec = graph_spec(g, now);
+
+    return dtn_redist_predict_least(g->cost, &spec, g->spec) * (1 - 1e-9);
+}
+
 static void graph_relax(struct graph *g, int place, double limit_ns)
 {
     struct dtensor_placement now[DTENSOR_MAX_DIMS], next[DTENSOR_MAX_DIMS];
@@ -201,7 +211,8 @@ static void graph_relax(struct graph *g, int place, double limit_ns)
             if (g->chosen && !graph_fits(g, next))
                 continue;
             ns = g->ns[place] + dtn_cost_step(g->cost, g->spec, now, next, m);
-            if (ns < limit_ns && (g->ns[to] < 0 || ns < g->ns[to])) {
+            if (ns < limit_ns && (g->ns[to] < 0 || ns < g->ns[to]) &&
+                (to == g->goal || ns + graph_left(g, next) < limit_ns)) {
                 g->ns[to] = ns;
                 g->from[to] = (short)place;
             }
@@ -246,7 +257,7 @@ void dtn_route_min_cost(const struct dtn_cost *cost,
                         struct dtn_route *route)
 {
     struct graph g;                    /* large: only what is used is set     */
-    int start, goal, place;
+    int start, place;
 
     g.cost = cost;
     g.src = src;
@@ -257,14 +268,17 @@ void dtn_route_min_cost(const struct dtn_cost *cost,
         route->refused = "more than 729 placements to search";
         return;
     }
+    route->slower = graph_left(&g, src->placement) >= limit_ns;
+    if (route->slower)
+        return;
     for (int p = 0; p < g.nplaces; p++) {
         g.ns[p] = -1;
         g.done[p] = false;
     }
     start = graph_number(&g, src->placement);
-    goal = graph_number(&g, dst->placement);
+    g.goal = graph_number(&g, dst->placement);
     g.ns[start] = 0;
-    while ((place = graph_nearest(&g)) >= 0 && place != goal) {
+    while ((place = graph_nearest(&g)) >= 0 && place != g.goal) {
         g.done[place] = true;
         graph_relax(&g, place, limit_ns);
     }
@@ -272,6 +286,6 @@ void dtn_route_min_cost(const struct dtn_cost *cost,
         route->slower = true;
     else if (place < 0)
         route->refused = "the chosen lengths do not fit on any such route";
-    else if (!graph_path(&g, goal, start, route))
+    else if (!graph_path(&g, g.goal, start, route))
         route->refused = "it has more than 16 steps";
 }

@@ -15,7 +15,7 @@ double dtn_redist_predict(const struct dtn_cost *cost,
                           const struct dtensor_spec *src,
                           const struct dtensor_spec *dst);
 
-/* No route from src to dst takes less than this, which is found in less time.
+/* least.c: no route from src to dst takes less than this, found in less time.
  */
 double dtn_redist_predict_least(const struct dtn_cost *cost,
                                 const struct dtensor_spec *src,
