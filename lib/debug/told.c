@@ -31,14 +31,15 @@ static void count_begin(struct dtn_counters *counters, struct dtn_open *open,
 {
     struct dtn_side_counts *side =
         &counters->scopes[counters->scope].side[counters->direction];
-    const bool again = a->continues || a->kind == DTN_WATCHED_BATCH;
+    const bool again = a->continues || a->joins ||
+                       a->kind == DTN_WATCHED_BATCH;
 
     for (int k = 0; k < DTENSOR_DEBUG_NKINDS; k++) {
         if (!(kinds >> k & 1))
             continue;
         side->kind[k].calls += !again;
         if (open->what < 0)
-            side->kind[open->what = k].predicted_ns += again ? 0 : a->ns;
+            side->kind[open->what = k].predicted_ns += a->continues ? 0 : a->ns;
     }
     if (open->what < 0 && a->kind != DTN_WATCHED_CALL)
         open->what = DTENSOR_DEBUG_EXCHANGE;     /* if bytes move after all   */

@@ -36,6 +36,7 @@ struct dtn_activity {
                                   /* until it ends; the same of name and in   */
     bool scatters;                /* REDIST: one rank has the whole           */
     bool continues;               /* it was started, and told of, before      */
+    bool joins;                   /* REDIST: it goes with the one before      */
     int coll;                     /* CALL: enum dtn_coll                      */
     uint64_t bytes;               /* CALL: that it will move, by its schedule */
     double ns;                    /* REDIST, CALL: predicted; 0: unknown      */

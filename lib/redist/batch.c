@@ -4,9 +4,9 @@
  * costs as much as its messages.  So tensors of a batch that need one exchange
  * each, with the same dtype and reduction, are packed one after another and
  * exchanged together.  100 tensors of 4 KiB from S(0) to S(1) on 8 ranks take 7
- * messages per rank instead of 700, at the price of two copies of 400 KiB.  All
- * other tensors, and those that do not fit into [redistribute] max_scratch, run
- * one by one.
+ * messages per rank instead of 700, at the price of two copies of 400 KiB.
+ * Small tensors that need an allreduce go together, too (sums.c).  All others,
+ * and those that do not fit into [redistribute] max_scratch, run one by one.
  */
 #include "base/error.h"
 #include "coll/exec.h"
@@ -19,10 +19,9 @@
 #include "layout/layout.h"
 #include "layout/spec.h"
 #include "mesh/mesh.h"
+#include "redist/batch.h"
 #include "redist/exchange.h"
 #include "redist/fail.h"
-#include "redist/phases.h"
-#include "redist/pieces.h"
 #include "redist/plan.h"
 #include "redist/redist.h"
 #include "redist/run.h"
@@ -36,37 +35,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* One tensor. */
-struct batch_item {
-    struct dtensor_spec src, dst;
-    struct dtn_phase phase;       /* the only one                             */
-    int next;                     /* the next one of its share, -1: the last  */
-    int received, sent;           /* pieces of the share up to its last       */
-    size_t in_count, out_count;   /* elements of the own parts                */
-    size_t in_at, out_at;         /* where they begin among all in the share  */
-    struct dtensor_plan *alone;   /* of one that shares none                  */
-    const void *in;               /* the own parts, while it is run           */
-    void *out;
-};
-
-/* One exchange of several tensors. */
-struct batch_share {
-    struct dtn_phase phase;       /* of the first: mesh, dtype, reduction     */
-    struct dtn_exec *exec;
-    int first, last;              /* its items, by `next`                     */
-    size_t in_count, out_count;
-    unsigned char *in, *out;
-    uint64_t hash;
-};
-
-struct dtensor_batch {
-    struct dtensor_ctx *ctx;
-    int n, nshares;
-    double bytes;                 /* that shares take, on the largest rank    */
-    struct batch_item *item;      /* [n]                                      */
-    struct batch_share *share;    /* [n] at most                              */
-};
-
 /* ----------------------------------------------------------- who shares --- */
 
 static bool batch_fits(const struct dtn_phase *a, const struct dtn_phase *b)
@@ -76,12 +44,12 @@ static bool batch_fits(const struct dtn_phase *a, const struct dtn_phase *b)
            a->divide == b->divide;
 }
 
-static void batch_share(struct dtensor_batch *batch, struct batch_item *item,
-                        uint64_t hash)
+static void batch_share(struct dtensor_batch *batch,
+                        struct dtn_batch_item *item, uint64_t hash)
 {
     const int me = item->phase.dst.mesh->group.me;
     const int index = (int)(item - batch->item);
-    struct batch_share *share;
+    struct dtn_batch_share *share;
     int s = 0;
 
     while (s < batch->nshares && !batch_fits(&batch->share[s].phase,
@@ -131,7 +99,7 @@ static bool batch_has_room(struct dtensor_batch *batch,
 }
 
 /* A tensor shares an exchange if it needs just one; otherwise it runs alone. */
-static int batch_add(struct dtensor_batch *batch, struct batch_item *item,
+static int batch_add(struct dtensor_batch *batch, struct dtn_batch_item *item,
                      const struct dtensor_spec *src,
                      const struct dtensor_spec *dst, struct dtensor_error *err)
 {
@@ -141,9 +109,15 @@ static int batch_add(struct dtensor_batch *batch, struct batch_item *item,
 
     item->src = *src;
     item->dst = *dst;
-    item->next = -1;
-    if (src->mesh != dst->mesh || dtn_phases(src, dst, phase) != 1 ||
-        phase[0].kind != DTN_PHASE_EXCHANGE ||
+    item->next = item->sum = -1;
+    if (src->mesh != dst->mesh || dtn_phases(src, dst, phase) != 1)
+        return dtensor_plan_create(src, dst, NULL, &item->alone, err);
+    if (phase[0].kind == DTN_PHASE_REDUCE && dtn_sums_fit(src, dst) &&
+        batch_has_room(batch, &phase[0])) {
+        item->sum = dtn_sums_add(&batch->sums, src, dst);
+        return 0;
+    }
+    if (phase[0].kind != DTN_PHASE_EXCHANGE ||
         !batch_has_room(batch, &phase[0]))
         return dtensor_plan_create(src, dst, NULL, &item->alone, err);
     if (batch->ctx->planning)                /* as much as its share of one   */
@@ -153,144 +127,11 @@ static int batch_add(struct dtensor_batch *batch, struct batch_item *item,
     return 0;
 }
 
-/* --------------------------------------------------------------- pieces --- */
-
-/* The pieces of a share.  First the pieces of each tensor are found; then they
- * are moved to the place of the tensor among the others, on both sides.  For
- * this the size of all earlier tensors on each rank is needed.  It is summed up
- * tensor by tensor, and only for ranks that a piece names.
- */
-struct batch_pieces {
-    struct dtn_pieces received, sent;
-    int nranks;
-    int *rank;                    /* [nranks] positions that are named        */
-    struct batch_base {           /* [n] of each position                     */
-        bool named;
-        size_t in, out;           /* elements of the tensors so far           */
-    } *base;
-};
-
-static int pieces_init(struct batch_pieces *pieces, int n,
-                       struct dtensor_error *err)
-{
-    const size_t ranks = (size_t)n;
-
-    *pieces = (struct batch_pieces){
-        .rank = calloc(ranks, sizeof *pieces->rank),
-        .base = calloc(ranks, sizeof *pieces->base)
-    };
-    return pieces->rank && pieces->base ? 0
-         : dtn_fail_nomem(err, "batch", ranks * sizeof *pieces->base);
-}
-
-static void pieces_fini(struct batch_pieces *pieces)
-{
-    dtn_pieces_fini(&pieces->received);
-    dtn_pieces_fini(&pieces->sent);
-    free(pieces->rank);
-    free(pieces->base);
-}
-
-static void pieces_name(struct batch_pieces *pieces, int position)
-{
-    if (!pieces->base[position].named)
-        pieces->rank[pieces->nranks++] = position;
-    pieces->base[position].named = true;
-}
-
-/* From index `begin` on, drop pieces that are empty, and of sent pieces those
- * for this rank.  Mark the ranks that the others name.
- */
-static void pieces_keep(struct batch_pieces *pieces, struct dtn_pieces *list,
-                        int begin, const struct dtn_phase *phase)
-{
-    const bool sent = list == &pieces->sent;
-    int n = begin;
-
-    for (int i = begin; i < list->n; i++) {
-        const struct dtn_piece piece = list->list[i];
-
-        if (dtn_phase_idle(phase, piece.receiver) ||
-            (sent && piece.receiver == piece.source))
-            continue;
-        pieces_name(pieces, piece.source);
-        pieces_name(pieces, piece.receiver);
-        list->list[n++] = piece;
-    }
-    list->n = n;
-}
-
-static int pieces_find(struct batch_pieces *pieces,
-                       const struct dtn_phase *phase,
-                       struct dtensor_error *err)
-{
-    const int me = phase->dst.mesh->group.me;
-    const int had = pieces->received.n, gave = pieces->sent.n;
-    int rc = dtn_pieces_received(&phase->src, &phase->dst, me,
-                                 &pieces->received, err);
-
-    if (rc == 0)
-        rc = dtn_pieces_sent(&phase->src, &phase->dst, me, &pieces->sent, err);
-    pieces_keep(pieces, &pieces->received, had, phase);
-    pieces_keep(pieces, &pieces->sent, gave, phase);
-    return rc;
-}
-
-static void pieces_shift(const struct batch_pieces *pieces,
-                         const struct dtn_pieces *list, int begin, int end)
-{
-    for (int i = begin; i < end; i++) {
-        struct dtn_piece *piece = &list->list[i];
-
-        piece->src_offset += pieces->base[piece->source].in;
-        piece->dst_offset += pieces->base[piece->receiver].out;
-    }
-}
-
-/* Compute the place of each tensor after the others, on every rank. */
-static void pieces_place(const struct dtensor_batch *batch,
-                         const struct batch_share *share,
-                         struct batch_pieces *pieces)
-{
-    int received = 0, sent = 0;
-
-    for (int i = share->first; i >= 0; i = batch->item[i].next) {
-        const struct batch_item *item = &batch->item[i];
-        const struct dtn_phase *phase = &item->phase;
-
-        pieces_shift(pieces, &pieces->received, received, item->received);
-        pieces_shift(pieces, &pieces->sent, sent, item->sent);
-        received = item->received;
-        sent = item->sent;
-        for (int r = 0; r < pieces->nranks; r++) {
-            struct batch_base *base = &pieces->base[pieces->rank[r]];
-
-            base->in += (size_t)dtn_local_numel(&phase->src, pieces->rank[r]);
-            base->out += (size_t)dtn_local_numel(&phase->dst, pieces->rank[r]);
-        }
-    }
-}
-
-static int pieces_make(const struct dtensor_batch *batch,
-                       const struct batch_share *share,
-                       struct batch_pieces *pieces, struct dtensor_error *err)
-{
-    int rc = pieces_init(pieces, share->phase.dst.mesh->group.n, err);
-
-    for (int i = share->first; rc == 0 && i >= 0; i = batch->item[i].next) {
-        rc = pieces_find(pieces, &batch->item[i].phase, err);
-        batch->item[i].received = pieces->received.n;
-        batch->item[i].sent = pieces->sent.n;
-    }
-    if (rc == 0)
-        pieces_place(batch, share, pieces);
-    return rc;
-}
-
 /* --------------------------------------------------------------- making --- */
 
 static int batch_buffers(const struct dtensor_batch *batch,
-                         struct batch_share *share, struct dtensor_error *err)
+                         struct dtn_batch_share *share,
+                         struct dtensor_error *err)
 {
     const size_t elem = dtensor_dtype_size(share->phase.dst.dtype);
     const size_t in = share->in_count * elem, out = share->out_count * elem;
@@ -305,9 +146,9 @@ static int batch_buffers(const struct dtensor_batch *batch,
 static int batch_make(const struct dtensor_batch *batch, int s,
                       struct dtensor_error *err)
 {
-    struct batch_share *share = &batch->share[s];
+    struct dtn_batch_share *share = &batch->share[s];
     const struct dtn_group *group = &share->phase.dst.mesh->group;
-    struct batch_pieces pieces = { .nranks = 0 };
+    struct dtn_pieces received = { .n = 0 }, sent = { .n = 0 };
     struct dtn_exchange exchange = dtn_exchange_of("batch", &share->phase,
                                                    group);
     int rc = batch_buffers(batch, share, err);
@@ -315,14 +156,15 @@ static int batch_make(const struct dtensor_batch *batch, int s,
     exchange.in_count = share->in_count;
     exchange.out_count = share->out_count;
     if (rc == 0)
-        rc = pieces_make(batch, share, &pieces, err);
+        rc = dtn_batch_pieces(batch, share, &received, &sent, err);
     if (rc == 0) {
-        dtn_exchange_pieces(&exchange, &pieces.received, &pieces.sent);
+        dtn_exchange_pieces(&exchange, &received, &sent);
         rc = dtn_exchange_exec(group, &exchange, &share->exec, err);
     }
     if (rc == 0)
         rc = dtn_exec_connect(share->exec, err);
-    pieces_fini(&pieces);
+    dtn_pieces_fini(&received);
+    dtn_pieces_fini(&sent);
     return rc;
 }
 
@@ -339,7 +181,8 @@ static int batch_new(struct dtensor_ctx *ctx, int n,
     dtn_ctx_hold(ctx);
     batch->item = calloc(count, sizeof *batch->item);
     batch->share = calloc(count, sizeof *batch->share);
-    if (!batch->item || !batch->share) {
+    if (!batch->item || !batch->share ||
+        !dtn_sums_init(&batch->sums, n)) {
         dtensor_batch_destroy(batch);
         return dtn_fail_nomem(err, "batch", count * sizeof *batch->item);
     }
@@ -368,6 +211,8 @@ static int batch_fill(struct dtensor_batch *batch, int n,
         if (rc == 0)
             rc = batch_add(batch, &batch->item[batch->n++], &from, &to, err);
     }
+    if (rc == 0)
+        rc = dtn_sums_make(&batch->sums, err);
     for (int s = 0; rc == 0 && s < batch->nshares; s++)
         if (batch->share[s].phase.dst.mesh->group.me >= 0)
             rc = batch_make(batch, s, err);
@@ -414,6 +259,7 @@ void dtensor_batch_destroy(struct dtensor_batch *batch)
         dtn_arena_free(&batch->ctx->arena, batch->share[s].in);
         dtn_arena_free(&batch->ctx->arena, batch->share[s].out);
     }
+    dtn_sums_fini(&batch->sums);
     free(batch->share);
     free(batch->item);
     free(batch);
@@ -426,13 +272,13 @@ void dtensor_batch_destroy(struct dtensor_batch *batch)
 static int batch_run_share(const struct dtensor_batch *batch, int s,
                            struct dtensor_error *err)
 {
-    const struct batch_share *share = &batch->share[s];
+    const struct dtn_batch_share *share = &batch->share[s];
     const struct dtn_phase *phase = &share->phase;
     const size_t elem = dtensor_dtype_size(phase->dst.dtype);
     int rc = 0;
 
     for (int i = share->first; rc == 0 && i >= 0; i = batch->item[i].next) {
-        const struct batch_item *item = &batch->item[i];
+        const struct dtn_batch_item *item = &batch->item[i];
 
         if (item->in_count > 0)
             rc = dtn_buffer_copy(batch->ctx, share->in + item->in_at * elem,
@@ -443,7 +289,7 @@ static int batch_run_share(const struct dtensor_batch *batch, int s,
                           dtn_fingerprint(DTN_COLL_EXCHANGE, phase->dst.dtype,
                                           phase->redop, share->hash), err);
     for (int i = share->first; rc == 0 && i >= 0; i = batch->item[i].next) {
-        const struct batch_item *item = &batch->item[i];
+        const struct dtn_batch_item *item = &batch->item[i];
 
         if (item->out_count > 0)
             rc = dtn_buffer_copy(batch->ctx, item->out,
@@ -458,19 +304,28 @@ int dtn_batch_take(struct dtensor_batch *batch, int i,
                    const struct dtensor_spec *dst, void *out,
                    struct dtensor_error *err)
 {
-    struct batch_item *item = &batch->item[i];
+    struct dtn_batch_item *item = &batch->item[i];
 
     if (!dtn_spec_equal(src, &item->src) || !dtn_spec_equal(dst, &item->dst))
         return dtn_fail(err, DTENSOR_EINVAL, "batch: tensor %d has another "
                         "spec than the batch was made for", i);
     item->in = in;
     item->out = out;
+    if (item->sum >= 0)
+        dtn_sums_take(&batch->sums, item->sum, in, out);
     return 0;
 }
 
 struct dtensor_plan *dtn_batch_plan(const struct dtensor_batch *batch, int i)
 {
     return batch->item[i].alone;
+}
+
+const struct dtn_sums *dtn_batch_sums(const struct dtensor_batch *batch, int i,
+                                      int *kp)
+{
+    *kp = batch->item[i].sum;
+    return *kp >= 0 ? &batch->sums : NULL;
 }
 
 int dtn_batch_count(const struct dtensor_batch *batch)
@@ -487,8 +342,10 @@ int dtn_batch_run(struct dtensor_batch *batch, struct dtensor_error *err)
     for (int s = 0; rc == 0 && s < batch->nshares; s++)
         if (batch->share[s].exec)
             rc = batch_run_share(batch, s, err);
+    if (rc == 0)
+        rc = dtn_sums_run(&batch->sums, err);
     for (int i = 0; rc == 0 && i < batch->n; i++) {
-        const struct batch_item *item = &batch->item[i];
+        const struct dtn_batch_item *item = &batch->item[i];
 
         if (item->alone && item->alone->all->group.me >= 0)
             rc = dtn_redist_run(item->alone, item->in, item->out, err);

@@ -13,6 +13,7 @@
 #include "mesh/mesh.h"
 #include "redist/gradient.h"
 #include "redist/redist.h"
+#include "redist/sums.h"
 #include "tensor/recorder.h"
 #include "tensor/tensor.h"
 #include "dtensor.h"
@@ -100,6 +101,22 @@ int dtensor_plan_start(struct dtensor_plan *plan, const struct dtensor *src,
     return rc == 0 ? dtn_called_one("redistribute", src, dst, err) : rc;
 }
 
+/* Tensor i of a batch begins; those of an allreduce are one. */
+static void batch_tell(const struct dtensor_batch *batch, int i,
+                       const struct dtensor *src, const struct dtensor *dst,
+                       struct dtn_watcher *watcher)
+{
+    int k;
+    const struct dtn_sums *sums = dtn_batch_sums(batch, i, &k);
+
+    watcher->cause.operand = i;
+    watcher->begin(watcher, &(struct dtn_activity){
+        .kind = DTN_WATCHED_REDIST, .name = "redistribute", .nin = 1,
+        .nout = 1, .in = &src->spec, .out = &dst->spec,
+        .joins = sums && dtn_sums_joins(sums, k),
+        .ns = sums ? dtn_sums_ns(sums, k) : 0 });
+}
+
 /* Each tensor of a batch is a redistribute, all for the same reason. */
 static int batch_run_told(struct dtensor_batch *batch,
                           const struct dtensor *const src[],
@@ -112,10 +129,7 @@ static int batch_run_told(struct dtensor_batch *batch,
 
     for (int i = 0; i < dtn_batch_count(batch); i++) {
         watcher->cause = cause;
-        watcher->cause.operand = i;
-        watcher->begin(watcher, &(struct dtn_activity){
-            .kind = DTN_WATCHED_REDIST, .name = "redistribute", .nin = 1,
-            .nout = 1, .in = &src[i]->spec, .out = &dst[i]->spec });
+        batch_tell(batch, i, src[i], dst[i], watcher);
         watcher->end(watcher);
     }
     watcher->begin(watcher, &(struct dtn_activity){
@@ -133,10 +147,18 @@ static int batch_follow(struct dtensor_batch *batch,
                         struct dtn_watcher *watcher, struct dtensor_error *err)
 {
     const struct dtn_cause cause = watcher->cause;
-    int rc = 0;
+    const struct dtn_sums *sums;
+    int rc = 0, k;
 
     for (int i = 0; rc == 0 && i < dtn_batch_count(batch); i++) {
         watcher->cause = cause;
+        sums = dtn_batch_sums(batch, i, &k);
+        if (sums) {
+            batch_tell(batch, i, src[i], dst[i], watcher);
+            dtn_sums_follow(sums, k);
+            watcher->end(watcher);
+            continue;
+        }
         watcher->cause.operand = i;
         rc = dtn_redistribute_by(dtn_batch_plan(batch, i), &src[i]->spec,
                                  &dst[i]->spec, NULL, NULL, err);

@@ -1,7 +1,7 @@
 /* golden_counts.h - what PyTorch 2.15 moves for a style, on 4 ranks
  *
- * It leaves the gradients of layer_norm as terms, which its optimizer sums;
- * here the tape does, one allreduce for each.
+ * It leaves the gradients of layer_norm as terms, which its optimizer sums,
+ * each for itself and three times; here the tape does, one allreduce for all.
  */
 #ifndef TESTS_MODULE_GOLDEN_COUNTS_H
 #define TESTS_MODULE_GOLDEN_COUNTS_H

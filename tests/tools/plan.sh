@@ -384,7 +384,7 @@ is "a transformer layer: modules read what others have made" \
 run module layer "${layer[@]}" --cluster "$dir/model.ini" --shape 2x16x64 --from 'S(1)' --constant
 is "without a gradient of the input" \
     "$status|$(sed -n 1p "$dir/out")|$(sed -nE 's/^total ([a-z -]+): ([0-9]+), .*/\1 \2/p' "$dir/out" | paste -sd,)" \
-    "0|plan layer on flat(all=4), input f32[2, 16, 64](S(1)) without a gradient|forward allreduce 2,forward all-gather 4,backward allreduce 4,backward all-gather 2,backward reduce-scatter 4"
+    "0|plan layer on flat(all=4), input f32[2, 16, 64](S(1)) without a gradient|forward allreduce 2,forward all-gather 4,backward allreduce 1,backward all-gather 2,backward reduce-scatter 4"
 cat >"$dir/wrong.ini" <<'INI'
 [cluster]
 version = 1
