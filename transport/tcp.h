@@ -103,6 +103,8 @@ struct dtn_tcp_peer {
     uint64_t credited;            /* `consumed`, as last sent to the peer     */
     size_t out_begin, out_end;    /* unsent bytes of out[]                    */
     unsigned char out[DTN_TCP_OUT_BYTES];     /* kept to be sent              */
+    const char *rest;             /* of a PUT, to be sent after out[]         */
+    size_t rest_left;             /* its bytes                                */
 
     /* Receiving. */
     struct dtn_signal queue[DTN_QUEUE_DEPTH]; /* by number modulo its length  */
@@ -140,6 +142,14 @@ struct dtn_tcp_guest {
 };
 #define DTN_TCP_GUESTS 64
 
+/* The last PUT, not sent yet: it goes with the signal that comes next. */
+struct dtn_tcp_held {
+    struct dtn_tcp_peer *peer;    /* whose it is; NULL: there is none         */
+    struct dtn_remote dst;        /* its destination                          */
+    const void *src;              /* its bytes; they do not change            */
+    size_t size;                  /* at most DTN_TCP_PUT_MAX                  */
+};
+
 struct dtn_tcp {
     struct dtn_transport base;    /* the table's part                         */
     struct dtn_log *log;          /* where messages go                        */
@@ -155,6 +165,7 @@ struct dtn_tcp {
     int nregions, first_free;     /* length of `regions`; its first free      */
                                   /* index, or -1                             */
     struct dtn_tcp_region *regions;   /* [nregions]                           */
+    struct dtn_tcp_held held;     /* the put that waits for a signal          */
     struct dtn_tcp_peer *owed;    /* list of peers that do not know what this */
                                   /* rank consumed                            */
     int idle_turns;               /* calls of progress() without events       */
@@ -217,8 +228,17 @@ void dtn_tcp_stream_want_write(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
 /* Read and execute what has come. */
 void dtn_tcp_stream_receive(struct dtn_tcp *tcp, struct dtn_tcp_peer *p);
 
-/* Send what is kept in out[]: 0, EAGAIN or EPEER. */
+/* Send all that is unsent of signals and puts: 0, EAGAIN or EPEER. */
 int dtn_tcp_stream_push(struct dtn_tcp *tcp, struct dtn_tcp_peer *p);
+
+/* What is unsent of this peer's puts has been sent, or never will be. */
+static inline void dtn_tcp_stream_release(struct dtn_tcp *tcp,
+                                          struct dtn_tcp_peer *p)
+{
+    p->rest_left = 0;
+    if (tcp->held.peer == p)
+        tcp->held.peer = NULL;
+}
 
 /* Wait, at most a second, until living peers have what was sent to them. */
 void dtn_tcp_stream_linger(struct dtn_tcp *tcp);

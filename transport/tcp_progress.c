@@ -21,8 +21,11 @@ int dtn_tcp_progress(struct dtn_transport *tp)
 {
     struct dtn_tcp *tcp = dtn_tcp_of(tp);
     struct epoll_event events[EVENTS];
-    int n = epoll_wait(tcp->epoll, events, EVENTS, 0);
+    int n;
 
+    if (tcp->held.peer)
+        dtn_tcp_stream_push(tcp, tcp->held.peer);
+    n = epoll_wait(tcp->epoll, events, EVENTS, 0);
     for (int i = 0; i < n; i++) {
         struct dtn_tcp_peer *p = events[i].data.ptr;
 

@@ -35,6 +35,7 @@ void dtn_tcp_stream_kill(struct dtn_tcp *tcp, struct dtn_tcp_peer *p)
     }
     p->fd = -1;
     p->state = DTN_TCP_DEAD;
+    dtn_tcp_stream_release(tcp, p);
 }
 
 bool dtn_tcp_stream_is_open(const struct dtn_tcp_peer *p)

@@ -27,18 +27,23 @@ static inline void die(const char *what, const char *why)
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/* Be the rank of our library that MPI says this process is, all on one host. */
+/* Be the rank of our library that MPI says this process is: all on one host,
+ * or, if there is a cluster file, each on a host of its own.
+ */
 static inline void be_rank(void)
 {
     static const char *const names[][2] = {
         { "DTN_RANK", "DTN_LOCAL_RANK" }, { "DTN_WORLD_SIZE", "DTN_LOCAL_SIZE" }
     };
+    const int here[] = { getenv("DTN_CLUSTER") ? 0 : rank,
+                         getenv("DTN_CLUSTER") ? 1 : ranks };
     int job = (int)getpid();
     char text[32];
 
     for (int i = 0; i < 2; i++) {
         snprintf(text, sizeof text, "%d", i == 0 ? rank : ranks);
         setenv(names[i][0], text, 1);
+        snprintf(text, sizeof text, "%d", here[i]);
         setenv(names[i][1], text, 1);
     }
     MPI_Bcast(&job, 1, MPI_INT, 0, MPI_COMM_WORLD);

@@ -15,4 +15,7 @@ void play_outside(struct wire *w);
 void play_fetch(struct wire *w);
 void play_stray(struct wire *w);
 
+/* plays_puts.c */
+void play_puts(struct wire *w);
+
 #endif
