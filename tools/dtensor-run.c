@@ -174,6 +174,9 @@ static void options_read(int argc, char **argv, struct run_options *options)
             unknown_option(argv[optind - 1]);
         }
     }
+    if (options->cluster && access(options->cluster, R_OK) != 0)
+        usage_error("%s: cannot read it: %s", options->cluster,
+                    strerror(errno));
     options->argv = argv + optind;
     if (!*options->argv)
         usage_error("no program to run");

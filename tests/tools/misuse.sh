@@ -12,6 +12,7 @@ dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 for name in "${!SLURM@}"; do unset "$name"; done
 unset LC_ALL LC_CTYPE LANG COLUMNS DTN_CLUSTER DTN_FAULT DTN_LOG
+cp "$top_srcdir"/conf/{two,128}-nodes.ini "$dir"
 cd "$dir" || exit 99
 echo '{ "results": 1 }' >no-results.json
 echo '{ "results": [' >cut.json
@@ -60,6 +61,7 @@ done <<'TABLE'
 2|no program to run|run -n 2
 2|--nrank: no such option; expected one of --ranks, --label|run --nrank 2 true
 2|-Y: no such option|run -Y true
+2|none.ini: cannot read it: No such file|run -n 2 -C none.ini true
 2|--json /nonexistent/x.json: cannot make it|run --json /nonexistent/x.json true
 127|cannot run ./none: No such file|run -n 1 ./none
 126|cannot run ./bad.ini: Permission denied|run -n 1 ./bad.ini
@@ -100,11 +102,27 @@ fi
 
 # 40 columns, and a locale that is not installed.
 for command in "plan --mesh 2x4 --draw" "plan --mesh 2x4 --from S(0),P --to R,S(1) --shape 64x64 --draw" \
-    "plan allreduce --size 1M --mesh 4 --draw"; do
+    "plan allreduce --size 1M --mesh 4 --draw" "conf --draw two-nodes.ini" \
+    "conf --draw 128-nodes.ini"; do
     read -ra argv <<<"$command"
     COLUMNS=40 "$bin/dtensor-${argv[0]}" "${argv[@]:1}" >out 2>err
     is "$command fits 40 columns" "$? $(awk 'length > 40' out | wc -l) $(cat err)" "0 0 "
     env LC_ALL=xx_XX.ISO-8859-1 "$bin/dtensor-${argv[0]}" "${argv[@]:1}" >out 2>err
     is "$command is ASCII in an unknown locale" "$? $(LC_ALL=C grep -c '[^ -~]' out) $(grep -v setlocale err)" "0 0 "
 done
+COLUMNS=40 LC_ALL=xx_XX "$bin/dtensor-bench" --local 2 --mesh 2 -b 1K -e 1K -n 2 \
+    --shape 64x64 --draw allreduce redistribute >out 2>err
+is "what dtensor-bench draws fits 40 columns, in ASCII" \
+    "$? $(grep -v setlocale err) $(LC_ALL=C grep -c '[^ -~]' out) $(
+        grep '^# .*[|+]' out | awk 'length > 40 { wide++ } END { print (NR > 20), wide + 0 }')" \
+    "0  0 1 0"
+for columns in 1 0 -3 nonsense 99999999999; do
+    COLUMNS=$columns "$bin/dtensor-plan" --mesh 2x4 --from 'S(0),P' --to 'R,S(1)' \
+        --shape 64x64 --draw >out 2>err
+    is "COLUMNS=$columns is no reason to fail" \
+        "$? $(head -c 6 out) $(cat err)" "0 before "
+done
+COLUMNS=40 LC_ALL=xx_XX "$bin/dtensor-run" -n 2 sh -c 'exit 3' >out 2>err
+is "dtensor-run says in 40 columns and an unknown locale what it says else" \
+    "$? $(grep -c '^dtensor-run: rank [01] (pid [0-9]*) exited with code 3$' err)" "3 1"
 done_testing

@@ -152,9 +152,9 @@ for option in --help -h; do
     "$top_srcdir/bootstrap" $option >"$tmp/out" 2>"$tmp/err" </dev/null
     is "./bootstrap $option: 0, on the standard output" \
         "$? $(grep -oE '^  ./bootstrap [-a-z]+' "$tmp/out" | sed 's/.* //' |
-            paste -sd' ') $(cat "$tmp/err")" "0 demo check ci --help "
+            paste -sd' ') $(cat "$tmp/err")" "0 demo build check ci --help "
 done
 "$top_srcdir/bootstrap" nonsense >"$tmp/out" 2>"$tmp/err" </dev/null
 is "./bootstrap nonsense: 2, and what there is" "$? $(cat "$tmp/out" "$tmp/err")" \
-    '2 bootstrap: unknown word "nonsense"; expected nothing, demo, check, ci or --help'
+    '2 bootstrap: unknown word "nonsense"; expected nothing, demo, build, check, ci or --help'
 done_testing

@@ -211,7 +211,8 @@ is "Slurm's variables are not the ranks'" "$(
     SLURM_PROCID=0 SLURMD_NODENAME=n0 SLURM_JOB_ID=1 SLURMX=kept \
         "$run" -n 1 env | grep ^SLURM)" "SLURMX=kept"
 is "-C names the cluster file" \
-    "$("$run" -n 1 -C a.ini sh -c 'echo $DTN_CLUSTER')" a.ini
+    "$("$run" -n 1 -C "$top_srcdir/conf/laptop.ini" sh -c 'echo $DTN_CLUSTER')" \
+    "$top_srcdir/conf/laptop.ini"
 is "a rank that is late is logged, if nobody says what to log" \
     "$("$run" -n 1 sh -c 'echo $DTN_LOG')" stall
 is "who says what to log gets that" \

@@ -2,7 +2,8 @@
  *
  * A host is a box with a box for each rank, which says its GPU and CPUs, and
  * under them its RDMA devices, each joined with the ranks that use it.  What
- * leaves a host goes down to the network, a line under each row of hosts.
+ * leaves a host goes down to the network, a line under each row of hosts.  Of a
+ * host that is wider than the room the first ranks and their devices are drawn.
  */
 #include "tools/draw/cluster.h"
 
@@ -10,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CLUSTER_ROWS_MAX = 4, CLUSTER_RANKS_MAX = 16, CLUSTER_DEVICES_MAX = 16,
-       CLUSTER_RANK = 12, CLUSTER_NAME = 40 };
+enum { CLUSTER_ROWS_MAX = 4, CLUSTER_RANKS_MAX = 16, CLUSTER_RANK = 12,
+       CLUSTER_GAP = 2, CLUSTER_EDGE = 4, CLUSTER_NAME = 40 };
 
 /* The ranks of one host, and the names of its devices. */
 struct cluster_host {
@@ -19,8 +20,8 @@ struct cluster_host {
     struct dtensor_cluster_rank rank[CLUSTER_RANKS_MAX];   /* the first       */
     int shown;                    /* of these                                 */
     int ndevices;
-    char device[CLUSTER_DEVICES_MAX][CLUSTER_NAME];
-    bool uses[CLUSTER_RANKS_MAX][CLUSTER_DEVICES_MAX];
+    char device[CLUSTER_RANKS_MAX][CLUSTER_NAME];
+    bool uses[CLUSTER_RANKS_MAX][CLUSTER_RANKS_MAX];
 };
 
 struct cluster_drawing {
@@ -28,18 +29,22 @@ struct cluster_drawing {
     const struct dtensor_cluster *cluster;
     struct dtensor_cluster_info info;
     struct cluster_host host;
+    int most;                     /* ranks, or devices, that a host has room  */
+                                  /* for                                      */
     int cell, lines;              /* of a rank: width, lines of words         */
     int width, height;            /* of a host                                */
 };
 
 /* ------------------------------------------------------------- reading --- */
 
-static int host_device(struct cluster_host *host, const char *name, size_t n)
+static int host_device(struct cluster_drawing *d, const char *name, size_t n)
 {
+    struct cluster_host *host = &d->host;
+
     for (int i = 0; i < host->ndevices; i++)
         if (strncmp(host->device[i], name, n) == 0 && !host->device[i][n])
             return i;
-    if (host->ndevices == CLUSTER_DEVICES_MAX || n >= CLUSTER_NAME)
+    if (host->ndevices == d->most || n >= CLUSTER_NAME)
         return -1;
     memcpy(host->device[host->ndevices], name, n);
     host->device[host->ndevices][n] = '\0';
@@ -47,14 +52,14 @@ static int host_device(struct cluster_host *host, const char *name, size_t n)
 }
 
 /* "mlx5_0:1+mlx5_1:1" are two devices. */
-static void host_devices(struct cluster_host *host, int local, const char *hca)
+static void host_devices(struct cluster_drawing *d, int local, const char *hca)
 {
     while (hca && *hca) {
         size_t n = strcspn(hca, "+");
-        int device = host_device(host, hca, n);
+        int device = host_device(d, hca, n);
 
         if (device >= 0)
-            host->uses[local][device] = true;
+            d->host.uses[local][device] = true;
         hca += n;
         hca += *hca == '+';
     }
@@ -70,8 +75,8 @@ static void host_read(struct cluster_drawing *d, int first)
     host->first = first;
     while (dtensor_cluster_rank(d->cluster, first + host->n, &rank, NULL) == 0
            && rank.local == host->n) {
-        if (host->n < CLUSTER_RANKS_MAX) {
-            host_devices(host, host->n, rank.hca);
+        if (host->n < d->most) {
+            host_devices(d, host->n, rank.hca);
             host->rank[host->shown++] = rank;
         }
         host->n++;
@@ -149,11 +154,14 @@ static void cluster_host(struct cluster_drawing *d, int x, int y)
 }
 
 /* The size of a host with most ranks, so that all have the same. */
-static void cluster_measure(struct cluster_drawing *d)
+static void cluster_measure(struct cluster_drawing *d, int columns)
 {
     int most = 0, devices = 0;
 
     d->cell = CLUSTER_RANK;
+    d->most = (columns - CLUSTER_EDGE - 1) / (d->cell + CLUSTER_GAP);
+    d->most = d->most < 1 ? 1 : d->most < CLUSTER_RANKS_MAX ? d->most
+            : CLUSTER_RANKS_MAX;
     d->lines = 1;
     for (int first = 0; first < d->info.nranks; first += d->host.n) {
         host_read(d, first);
@@ -166,9 +174,8 @@ static void cluster_measure(struct cluster_drawing *d)
         most = d->host.shown > most ? d->host.shown : most;
         devices = d->host.ndevices > devices ? d->host.ndevices : devices;
     }
-    d->width = most * (d->cell + 2) + 3;
-    if (d->width < devices * 14 + 4)
-        d->width = devices * 14 + 4;
+    most = devices > most ? devices : most;
+    d->width = most * (d->cell + CLUSTER_GAP) + CLUSTER_EDGE;
     d->height = d->lines + 5 + (devices ? 4 : 0);
 }
 
@@ -228,7 +235,8 @@ void draw_cluster(struct picture *pic, const struct dtensor_cluster *cluster,
                   struct draw_room room)
 {
     struct cluster_drawing *d = calloc(1, sizeof *d);
-    int across;
+    char title[200];
+    int across, y;
 
     if (!d) {
         pic->failed = true;
@@ -237,12 +245,12 @@ void draw_cluster(struct picture *pic, const struct dtensor_cluster *cluster,
     d->pic = pic;
     d->cluster = cluster;
     dtensor_cluster_info(cluster, &d->info);
-    picture_words(pic, 0, 0, DRAW_LEFT, DRAW_STRONG, "%s: %d rank%s on %d "
-                  "host%s", d->info.name, d->info.nranks,
-                  d->info.nranks == 1 ? "" : "s", d->info.nhosts,
-                  d->info.nhosts == 1 ? "" : "s");
-    cluster_measure(d);
+    snprintf(title, sizeof title, "%s: %d rank%s on %d host%s", d->info.name,
+             d->info.nranks, d->info.nranks == 1 ? "" : "s", d->info.nhosts,
+             d->info.nhosts == 1 ? "" : "s");
+    y = picture_wrapped(pic, 0, 0, room.columns, DRAW_STRONG, title) + 1;
+    cluster_measure(d, room.columns);
     across = (room.columns + 2) / (d->width + 3);
-    cluster_hosts(d, across < 1 ? 1 : across, 2);
+    cluster_hosts(d, across < 1 ? 1 : across, y);
     free(d);
 }
