@@ -2,6 +2,8 @@
 """Spack recipe of libdtensor: put it in packages/dtensor/ of a repository of
 yours, and "git" at where your source is."""
 
+from spack_repo.builtin.build_systems.autotools import AutotoolsPackage
+
 from spack.package import *
 
 
@@ -30,7 +32,7 @@ class Dtensor(AutotoolsPackage):
     depends_on("libtool", type="build")
     depends_on("m4", type="build")
     depends_on("pkgconfig", type="build")
-    depends_on("inih")
+    depends_on("libinih")
     depends_on("jansson")
     depends_on("xxhash", type="build")
     depends_on("openblas", when="+blas")
