@@ -34,6 +34,7 @@ pair  240 hosts.sh 1
 pair  300 hosts.sh 2
 pair  240 weather.sh
 pair  240 twowires.sh
+pair  150 control.sh
 pair  150 lost.sh packets
 pair  150 lost.sh power
 "
