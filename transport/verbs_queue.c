@@ -86,6 +86,7 @@ static int queue_create(struct dtn_verbs *verbs, int rank,
         return dtn_fail_sys(err, errno, "verbs: queue pair for rank %d on %s: "
                             "%m", rank, rail->device.name);
     }
+    dtn_verbs_rail_add(rail);
     queue->rail = rail;
     queue->psn &= 0xffffff;       /* random, so that it cannot be guessed     */
     queue->qp = qp;

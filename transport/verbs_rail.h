@@ -20,6 +20,7 @@ struct dtn_verbs_rail {
     struct ibv_pd *pd;            /* protection domain of all its memory      */
     struct ibv_cq *cq;            /* completions of all its queue pairs       */
     int cqe;                      /* completions that `cq` holds              */
+    int queues;                   /* queue pairs whose completions it gets    */
     int outstanding;              /* requests that have not completed yet     */
     unsigned signalled_every;     /* one of so many asks for a completion     */
     uint64_t put_bytes;           /* counter: bytes of puts posted on it      */
@@ -31,5 +32,8 @@ struct dtn_verbs_rail {
  */
 int dtn_verbs_rails_open(struct dtn_verbs *verbs, struct dtensor_error *err);
 void dtn_verbs_rails_close(struct dtn_verbs *verbs);
+
+/* One more queue pair will complete its requests there: make room for them. */
+void dtn_verbs_rail_add(struct dtn_verbs_rail *rail);
 
 #endif

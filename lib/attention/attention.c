@@ -38,7 +38,7 @@ static int rows_make(const struct dtensor_spec *spec,
     size_t bytes;
 
     for (int i = 0; i < n; i++)
-        all += dtensor_spec_runs(spec, ring->group.ranks[i], 2, &none, 0);
+        all += dtensor_spec_runs(spec, dtensor_mesh_rank(ring, i), 2, &none, 0);
     bytes = (size_t)n * sizeof *rows + (size_t)all * sizeof *run;
     rows = malloc(bytes);
     if (!rows)
@@ -46,7 +46,8 @@ static int rows_make(const struct dtensor_spec *spec,
     run = (struct dtensor_run *)(rows + n);
     for (int i = 0; i < n; i++) {
         rows[i].run = run;
-        rows[i].n = dtensor_spec_runs(spec, ring->group.ranks[i], 2, run, all);
+        rows[i].n = dtensor_spec_runs(spec, dtensor_mesh_rank(ring, i), 2, run,
+                                      all);
         run += rows[i].n;
         all -= rows[i].n;
     }

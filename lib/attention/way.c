@@ -161,7 +161,7 @@ static double share_ns(const struct dtensor_spec in[3],
     int64_t shape[DTENSOR_MAX_DIMS], offset[DTENSOR_MAX_DIMS];
     double each;
 
-    dtensor_spec_local(&in[0], in->mesh->group.ranks[0], shape, offset);
+    dtensor_spec_local(&in[0], dtensor_mesh_rank(in->mesh, 0), shape, offset);
     each = (double)dtn_numel(3, shape) * (double)in[1].shape[SEQUENCE] *
            (double)(in[1].shape[3] + in[2].shape[3]);
     return (options->causal ? each / 2 : each) / PER_NS;

@@ -9,6 +9,7 @@
  */
 #include "cluster/builtin.h"
 #include "base/error.h"
+#include "base/ranks.h"
 #include "cluster/cluster.h"
 #include "cluster/defaults.h"
 #include "cluster/file.h"
@@ -88,11 +89,8 @@ static bool builtin_mesh(struct dtensor_cluster *c)
     strcpy(mesh->dim_name[0], "world");
     mesh->ndim = 1;
     mesh->size[0] = c->world_size;
-    mesh->nranks = c->world_size;
-    mesh->ranks = malloc((size_t)c->world_size * sizeof *mesh->ranks);
-    for (int r = 0; mesh->ranks && r < c->world_size; r++)
-        mesh->ranks[r] = r;
-    return mesh->ranks != NULL;
+    mesh->ranks = dtn_ranks_all(c->world_size);
+    return true;
 }
 
 /* ------------------------------------------------------------- clusters --- */

@@ -67,7 +67,8 @@ static void canonical_host(FILE *out, const struct dtensor_cluster *cluster,
         fputs("default\n", out);
     fprintf(out, "[host %s] gpus = ", name);
     if (nodes->ngpus > 0)
-        dtn_list_print(nodes->gpus, nodes->ngpus, out);
+        dtn_list_print(&(struct dtn_ranks){ .n = nodes->ngpus,
+                                            .list = nodes->gpus }, out);
     else
         fputs(nodes->ngpus < 0 ? "none" : "all", out);
     fputc('\n', out);
@@ -91,7 +92,7 @@ static void canonical_mesh(FILE *out, const struct dtn_mesh_def *mesh)
         fprintf(out, "%s%s=%d", d ? "," : "", mesh->dim_name[d],
                 mesh->size[d]);
     fprintf(out, "\n[mesh \"%s\"] ranks = ", mesh->name);
-    dtn_list_print(mesh->ranks, mesh->nranks, out);
+    dtn_list_print(&mesh->ranks, out);
     fprintf(out, "\n[mesh \"%s\"] memory = %s\n", mesh->name,
             dtn_memory_name((enum dtensor_memory)mesh->memory));
 }

@@ -2,13 +2,14 @@
 #ifndef DTN_CLUSTER_CLUSTER_H
 #define DTN_CLUSTER_CLUSTER_H
 
+#include "base/ranks.h"
 #include "dtensor.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #define DTN_HOST_MAX 256         /* bytes of a host name or address, with NUL */
-#define DTN_MAX_HOSTS 65536
+#define DTN_MAX_HOSTS (1 << 20)   /* as many as ranks: DTN_MAX_WORLD          */
 #define DTN_MAX_LOCAL 1024        /* ranks on one host                        */
 #define DTN_MAX_RAILS 8           /* RDMA devices of one rank                 */
 #define DTN_MAX_GPUS 1024         /* GPUs of one host                         */
@@ -100,8 +101,7 @@ struct dtn_mesh_def {
     int ndim;                     /* dimensions                               */
     char dim_name[DTENSOR_MAX_DIMS][DTENSOR_NAME_MAX + 1]; /* of each         */
     int size[DTENSOR_MAX_DIMS];   /* ranks along each dimension               */
-    int nranks;                   /* product of the sizes                     */
-    int *ranks;                   /* [nranks] world ranks, row-major          */
+    struct dtn_ranks ranks;       /* world ranks, row-major                   */
     int memory;                   /* enum dtensor_memory, of its tensors      */
 };
 

@@ -29,7 +29,7 @@ void dtensor_cluster_destroy(struct dtensor_cluster *cluster)
     for (int i = 0; i < cluster->nnodes; i++)
         nodes_free(&cluster->nodes[i]);
     for (int i = 0; i < cluster->nmeshes; i++)
-        free(cluster->meshes[i].ranks);
+        free((void *)cluster->meshes[i].ranks.list);
     for (int i = 0; i < cluster->nplans; i++)
         dtn_plan_def_free(&cluster->plans[i]);
     free(cluster->plans);

@@ -7,6 +7,7 @@
  */
 #include "cluster/list.h"
 #include "base/array.h"
+#include "base/ranks.h"
 #include "base/units.h"
 #include "cluster/cluster.h"
 #include "cluster/file.h"
@@ -131,16 +132,17 @@ int dtn_list_numbers(const char *text, const char *what, int max,
     return 0;
 }
 
-void dtn_list_print(const int values[], int n, FILE *stream)
+void dtn_list_print(const struct dtn_ranks *numbers, FILE *stream)
 {
-    int first, last;
+    int first, last, from, to;
 
-    for (first = 0; first < n; first = last + 1) {
-        for (last = first; last + 1 < n &&
-                           values[last + 1] == values[last] + 1;)
+    for (first = 0; first < numbers->n; first = last + 1) {
+        from = to = dtn_ranks_at(numbers, first);
+        for (last = first; last + 1 < numbers->n &&
+                           dtn_ranks_at(numbers, last + 1) == to + 1; to++)
             last++;
         fprintf(stream, first == last ? "%s%d" : "%s%d-%d", first ? "," : "",
-                values[first], values[last]);
+                from, to);
     }
 }
 
@@ -325,7 +327,7 @@ static int cpus_add(struct strings *list, const int numbers[], int n)
 
     if (!stream)
         return rc;
-    dtn_list_print(numbers, n, stream);
+    dtn_list_print(&(struct dtn_ranks){ .n = n, .list = numbers }, stream);
     if (fclose(stream) == 0)
         rc = strings_add(list, text);
     free(text);

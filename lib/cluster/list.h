@@ -4,6 +4,8 @@
 
 #include "cluster/file.h"
 
+#include "base/ranks.h"
+
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -28,7 +30,7 @@ int dtn_list_numbers(const char *text, const char *what, int max,
                      int **valuesp, int *np, char why[DTN_WHY_SIZE]);
 
 /* Write numbers as "0-3,8,10". */
-void dtn_list_print(const int values[], int n, FILE *stream);
+void dtn_list_print(const struct dtn_ranks *numbers, FILE *stream);
 
 /* Read "mlx5_[0-1]:1, mlx5_4" for `nranks` ranks.  The result is one string for
  * each rank, with *nrailsp devices joined by "+".

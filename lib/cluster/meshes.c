@@ -7,6 +7,7 @@
  */
 #include "base/array.h"
 #include "base/error.h"
+#include "base/ranks.h"
 #include "base/units.h"
 #include "cluster/check.h"
 #include "cluster/cluster.h"
@@ -121,9 +122,10 @@ static int ranks_distinct(struct dtn_file_check *check,
     return 0;
 }
 
-/* Read `ranks`; NULL in *ranksp after a finding. */
+/* Read `ranks`; after a finding *ranksp has none. */
 static int mesh_ranks_list(struct dtn_file_check *check,
-                           const struct dtn_entry *entry, int **ranksp, int *np)
+                           const struct dtn_entry *entry,
+                           struct dtn_ranks *ranksp)
 {
     char why[DTN_WHY_SIZE];
     int *ranks, n, rc;
@@ -138,27 +140,11 @@ static int mesh_ranks_list(struct dtn_file_check *check,
         return 0;
     }
     rc = ranks_distinct(check, entry, ranks, n, &distinct);
-    if (rc < 0 || !distinct) {
+    if (rc == 0 && distinct)
+        *ranksp = dtn_ranks_of(ranks, n);
+    if (ranksp->list != ranks)
         free(ranks);
-        return rc;
-    }
-    *ranksp = ranks;
-    *np = n;
-    return 0;
-}
-
-static int mesh_ranks_all(struct dtn_file_check *check, int **ranksp, int *np)
-{
-    int n = check->cluster->world_size;
-    int *ranks = malloc((size_t)n * sizeof *ranks);
-
-    if (!ranks)
-        return dtn_fail_nomem(check->err, "mesh", (size_t)n * sizeof *ranks);
-    for (int r = 0; r < n; r++)
-        ranks[r] = r;
-    *ranksp = ranks;
-    *np = n;
-    return 0;
+    return rc;
 }
 
 /* A mesh of `dims`, over `ranks` or all. */
@@ -167,7 +153,8 @@ static int mesh_grid(struct dtn_file_check *check,
                      struct dtn_mesh_def *mesh)
 {
     const struct dtn_entry *dims, *list;
-    int *ranks = NULL, n = 0, rc;
+    struct dtn_ranks *ranks = &mesh->ranks;
+    int rc = 0;
 
     dims = dtn_section_get(check->doc, section, "dims");
     list = dtn_section_get(check->doc, section, "ranks");
@@ -181,19 +168,18 @@ static int mesh_grid(struct dtn_file_check *check,
     if (!check->world_known)
         return 0;
     if (list && strcmp(list->value, "all") != 0)
-        rc = mesh_ranks_list(check, list, &ranks, &n);
+        rc = mesh_ranks_list(check, list, ranks);
     else
-        rc = mesh_ranks_all(check, &ranks, &n);
-    if (!ranks)
+        *ranks = dtn_ranks_all(check->cluster->world_size);
+    if (ranks->n == 0)
         return rc;
-    mesh->ranks = ranks;
-    mesh->nranks = n;
-    if (strcmp(mesh->name, "world") == 0 && n != check->cluster->world_size)
+    if (strcmp(mesh->name, "world") == 0
+        && ranks->n != check->cluster->world_size)
         dtn_finding(check->findings, list->line, "ranks: mesh \"world\" has %d "
-                    "of %d ranks; expected all of them", n,
+                    "of %d ranks; expected all of them", ranks->n,
                     check->cluster->world_size);
     else if (mesh->ndim > 0)
-        mesh_product(check, dims, mesh, n);
+        mesh_product(check, dims, mesh, ranks->n);
     return 0;
 }
 
@@ -265,8 +251,9 @@ static int mesh_world(struct dtn_file_check *check)
     strcpy(mesh->dim_name[0], "world");
     mesh->ndim = 1;
     mesh->size[0] = cluster->world_size;
-    return check->world_known ? mesh_ranks_all(check, &mesh->ranks,
-                                               &mesh->nranks) : 0;
+    if (check->world_known)
+        mesh->ranks = dtn_ranks_all(cluster->world_size);
+    return 0;
 }
 
 int dtn_file_check_meshes(struct dtn_file_check *check)

@@ -5,6 +5,7 @@
  * 100, distinct = pp, a rank at pp=3 has seed 307.
  */
 #include "cluster/seed.h"
+#include "base/ranks.h"
 #include "cluster/check.h"
 #include "cluster/cluster.h"
 #include "cluster/file.h"
@@ -71,19 +72,6 @@ int dtn_file_check_seed(struct dtn_file_check *check)
     return 0;
 }
 
-/* The position of a world rank in the mesh, or -1.  If the mesh has its ranks
- * in order, no search is needed.
- */
-static int seed_position(const struct dtn_mesh_def *mesh, int rank)
-{
-    if (rank < mesh->nranks && mesh->ranks[rank] == rank)
-        return rank;
-    for (int i = 0; i < mesh->nranks; i++)
-        if (mesh->ranks[i] == rank)
-            return i;
-    return -1;
-}
-
 static uint64_t seed_at(const struct dtn_seed_conf *seed,
                         const struct dtn_mesh_def *mesh, int position)
 {
@@ -108,7 +96,7 @@ uint64_t dtn_seed_of(const struct dtensor_cluster *cluster, int rank)
 
     if (seed->mesh < 0)
         return seed->base;
-    position = seed_position(&cluster->meshes[seed->mesh], rank);
+    position = dtn_ranks_find(&cluster->meshes[seed->mesh].ranks, rank);
     if (position < 0)
         return seed->base;
     return seed_at(seed, &cluster->meshes[seed->mesh], position);
@@ -124,8 +112,8 @@ void dtn_seeds_of(const struct dtensor_cluster *cluster, uint64_t seed[])
     if (conf->mesh < 0)
         return;
     mesh = &cluster->meshes[conf->mesh];
-    for (int i = 0; i < mesh->nranks; i++)
-        seed[mesh->ranks[i]] = seed_at(conf, mesh, i);
+    for (int i = 0; i < mesh->ranks.n; i++)
+        seed[dtn_ranks_at(&mesh->ranks, i)] = seed_at(conf, mesh, i);
 }
 
 char *dtn_seed_dims(const struct dtensor_cluster *cluster, char *buf,

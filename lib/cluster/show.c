@@ -5,6 +5,7 @@
  * is host gpu02, local rank 1, device mlx5_0:1.
  */
 #include "base/error.h"
+#include "base/ranks.h"
 #include "cluster/canonical.h"
 #include "cluster/cluster.h"
 #include "cluster/host.h"
@@ -34,7 +35,7 @@ static void show_dims(const struct dtn_mesh_def *mesh, FILE *out)
 static void show_coord(const struct dtn_mesh_def *mesh, int i,
                        const char *separator, FILE *out)
 {
-    int stride = mesh->nranks;
+    int stride = mesh->ranks.n;
 
     for (int d = 0; d < mesh->ndim; d++) {
         stride /= mesh->size[d];
@@ -52,13 +53,13 @@ static void show_rank_summary(const struct dtensor_cluster *cluster, int rank,
     fprintf(out, "rank %d is local rank %d of %d on %s; meshes", rank,
             rank - host->first_rank, host->nranks, host->name);
     for (int m = 0, n = 0; m < cluster->nmeshes; m++, mesh++) {
-        for (int i = 0; i < mesh->nranks; i++) {
-            if (mesh->ranks[i] != rank)
-                continue;
-            fprintf(out, "%s %s(", n++ ? "," : "", mesh->name);
-            show_coord(mesh, i, ",", out);
-            fputc(')', out);
-        }
+        const int i = dtn_ranks_find(&mesh->ranks, rank);
+
+        if (i < 0)
+            continue;
+        fprintf(out, "%s %s(", n++ ? "," : "", mesh->name);
+        show_coord(mesh, i, ",", out);
+        fputc(')', out);
     }
     fputc('\n', out);
 }
@@ -184,10 +185,10 @@ static int show_mesh(const struct dtensor_cluster *cluster, int rank,
         fputs("mesh ", out);
         show_dims(mesh, out);
         fputc('\n', out);
-        for (int i = 0; i < mesh->nranks; i++) {
-            if (rank >= 0 && rank != mesh->ranks[i])
+        for (int i = 0; i < mesh->ranks.n; i++) {
+            if (rank >= 0 && rank != dtn_ranks_at(&mesh->ranks, i))
                 continue;
-            fprintf(out, "%7d  ", mesh->ranks[i]);
+            fprintf(out, "%7d  ", dtn_ranks_at(&mesh->ranks, i));
             show_coord(mesh, i, " ", out);
             fputc('\n', out);
         }

@@ -7,6 +7,7 @@
  */
 #include "base/compiler.h"
 #include "base/error.h"
+#include "base/ranks.h"
 #include "base/units.h"
 #include "cluster/check.h"
 #include "cluster/cluster.h"
@@ -72,11 +73,13 @@ static bool select_parse(struct dtn_file_check *check,
     return false;
 }
 
-/* Copy the ranks of `parent` at the selected coordinates. */
-static void select_ranks(const struct dtn_mesh_def *parent, const int index[],
-                         struct dtn_mesh_def *mesh)
+/* Copy the ranks of `parent` at the selected coordinates; returns how many. */
+static int select_ranks(const struct dtn_mesh_def *parent, const int index[],
+                        int ranks[])
 {
-    for (int i = 0; i < parent->nranks; i++) {
+    int n = 0;
+
+    for (int i = 0; i < parent->ranks.n; i++) {
         bool inside = true;
 
         for (int d = parent->ndim - 1, rest = i; d >= 0;
@@ -84,8 +87,9 @@ static void select_ranks(const struct dtn_mesh_def *parent, const int index[],
             if (index[d] >= 0 && rest % parent->size[d] != index[d])
                 inside = false;
         if (inside)
-            mesh->ranks[mesh->nranks++] = parent->ranks[i];
+            ranks[n++] = dtn_ranks_at(&parent->ranks, i);
     }
+    return n;
 }
 
 static int submesh_make(struct dtn_file_check *check,
@@ -93,6 +97,7 @@ static int submesh_make(struct dtn_file_check *check,
                         struct dtn_mesh_def *mesh)
 {
     size_t n = 1;
+    int *ranks;
 
     for (int d = 0; d < parent->ndim; d++) {
         if (index[d] >= 0)
@@ -101,12 +106,14 @@ static int submesh_make(struct dtn_file_check *check,
         mesh->size[mesh->ndim++] = parent->size[d];
         n *= (size_t)parent->size[d];
     }
-    if (!parent->ranks || check->findings->nerrors > 0)
+    if (parent->ranks.n == 0 || check->findings->nerrors > 0)
         return 0;
-    mesh->ranks = malloc(n * sizeof *mesh->ranks);
-    if (!mesh->ranks)
-        return dtn_fail_nomem(check->err, "mesh", n * sizeof *mesh->ranks);
-    select_ranks(parent, index, mesh);
+    ranks = malloc(n * sizeof *ranks);
+    if (!ranks)
+        return dtn_fail_nomem(check->err, "mesh", n * sizeof *ranks);
+    mesh->ranks = dtn_ranks_of(ranks, select_ranks(parent, index, ranks));
+    if (!mesh->ranks.list)
+        free(ranks);
     return 0;
 }
 

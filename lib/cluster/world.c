@@ -1,5 +1,6 @@
 /* world.c - hosts and devices of ranks, in numbers and in words */
 #include "cluster/world.h"
+#include "base/ranks.h"
 #include "cluster/cluster.h"
 #include "cluster/host.h"
 #include "dtensor.h"
@@ -34,21 +35,13 @@ const char *dtn_world_device(const struct dtn_world *world)
     return nodes->hca ? nodes->hca[world->local_rank] : NULL;
 }
 
-static bool mesh_has(const struct dtn_mesh_def *mesh, int rank)
-{
-    for (int i = 0; i < mesh->nranks; i++)
-        if (mesh->ranks[i] == rank)
-            return true;
-    return false;
-}
-
 bool dtn_world_wants_gpu(const struct dtn_world *world)
 {
     const struct dtensor_cluster *cluster = world->cluster;
 
     for (int m = 0; m < cluster->nmeshes; m++)
         if (cluster->meshes[m].memory == DTENSOR_CUDA
-            && mesh_has(&cluster->meshes[m], world->rank))
+            && dtn_ranks_find(&cluster->meshes[m].ranks, world->rank) >= 0)
             return true;
     return false;
 }

@@ -36,7 +36,7 @@
 
 /* The key: two calls with the same key and lists are the same. */
 struct exec_key {
-    const int *ranks;             /* ranks of the group; the array lives with */
+    const struct dtn_ranks *ranks;     /* ranks of the group, which live with */
                                   /* its mesh                                 */
     size_t count;
     uint64_t lists;               /* hash of the counts or edges; 0: none     */

@@ -13,6 +13,7 @@
 #include "coll/message.h"
 #include "base/dtype.h"
 #include "base/error.h"
+#include "base/ranks.h"
 #include "base/units.h"
 #include "coll/exec.h"
 #include "coll/recorded.h"
@@ -100,23 +101,11 @@ static void edge_add(struct dtn_call *call, struct dtn_edge edges[],
 }
 
 /* The ranks of the world as a group. */
-static int group_everyone(struct dtensor_ctx *ctx, struct dtn_group *group,
-                          struct dtensor_error *err)
+static struct dtn_group group_everyone(struct dtensor_ctx *ctx)
 {
-    size_t bytes = (size_t)ctx->world.size * sizeof(int);
-    struct dtn_coll_state *coll = dtn_coll_of(ctx);
-
-    if (!coll->everyone) {
-        coll->everyone = malloc(bytes);
-        if (!coll->everyone)
-            return dtn_call_nomem(ctx, "send", bytes, err);
-        for (int r = 0; r < ctx->world.size; r++)
-            coll->everyone[r] = r;
-    }
-    *group = (struct dtn_group){ .ctx = ctx, .n = ctx->world.size,
-                                 .me = ctx->world.rank,
-                                 .ranks = coll->everyone };
-    return 0;
+    return (struct dtn_group){ .ctx = ctx, .n = ctx->world.size,
+                               .me = ctx->world.rank,
+                               .ranks = &dtn_coll_of(ctx)->everyone };
 }
 
 static const char *message_name(const struct dtn_recorded_call *item)
@@ -151,7 +140,7 @@ static int message_check(struct dtn_recorded_call *item, const void *buf,
         return dtn_fail(err, DTENSOR_EINVAL, "%s: the buffer is NULL, but %zu "
                         "bytes are to %s", name, item->bytes,
                         item->in ? "be sent" : "come");
-    item->peer = group->ranks[at];
+    item->peer = dtn_ranks_at(group->ranks, at);
     return 0;
 }
 
@@ -162,16 +151,12 @@ static int message_run(struct dtn_recorded_call *item,
     struct dtn_edge edge;
     struct dtn_call call = { .coll = DTN_COLL_PAIRS, .dtype = DTENSOR_U8,
                              .edges = &edge };
-    struct dtn_group everyone;
-    int rc;
+    struct dtn_group everyone = group_everyone(item->group->ctx);
 
     if (item->peer == item->group->ctx->world.rank)
         return dtn_fail(err, DTENSOR_EINVAL, "%s: rank %d is this rank itself "
                         "(in a group it can send and receive)",
                         message_name(item), item->peer);
-    rc = group_everyone(item->group->ctx, &everyone, err);
-    if (rc != 0)
-        return rc;
     edge_add(&call, &edge, item);
     return dtn_call_run(&everyone, &call, item->in, item->out, err);
 }
@@ -180,8 +165,10 @@ static int message_run(struct dtn_recorded_call *item,
 static void message_skip(const struct dtn_group *group,
                          const struct dtn_message *message)
 {
+    struct dtn_coll_peer *peers = dtn_coll_of(group->ctx)->peers;
+
     if (group->me >= 0 && message->peer >= 0 && message->peer < group->n)
-        dtn_coll_of(group->ctx)->peers[group->ranks[message->peer]]
+        peers[dtn_ranks_at(group->ranks, message->peer)]
             .messages[!message->sends]++;
 }
 
@@ -216,24 +203,21 @@ int dtn_shift_start(const struct dtn_group *group, const void *in, void *out,
     static const char nothing[1];
     struct dtn_recorded_call item = {
         .group = group, .in = in ? in : nothing, .bytes = bytes,
-        .peer = group->ranks[(group->me + 1) % group->n],
+        .peer = dtn_ranks_at(group->ranks, (group->me + 1) % group->n),
         .call = { .coll = DTN_COLL_PAIRS, .dtype = DTENSOR_U8, .count = bytes }
     };
     struct dtn_edge edges[2];
     struct dtn_call call = { .coll = DTN_COLL_PAIRS, .dtype = DTENSOR_U8,
                              .edges = edges };
-    struct dtn_group everyone;
-    int rc;
+    struct dtn_group everyone = group_everyone(group->ctx);
 
     if (dtn_coll_of(group->ctx)->recorded)
         return dtn_fail(err, DTENSOR_EINVAL, "ring: cannot be started while a "
                         "group is open (dtensor_group_end() it first)");
-    rc = group_everyone(group->ctx, &everyone, err);
-    if (rc != 0)
-        return rc;
     edge_add(&call, edges, &item);
     item.in = NULL;
-    item.peer = group->ranks[(group->me + group->n - 1) % group->n];
+    item.peer = dtn_ranks_at(group->ranks,
+                             (group->me + group->n - 1) % group->n);
     edge_add(&call, edges, &item);
     edges_sort(group->ctx, edges, call.nedges);
     return dtn_call_start(&everyone, &call, in, out, requestp, err);
@@ -368,8 +352,8 @@ int dtn_messages_start(struct dtensor_ctx *ctx, struct dtn_fused *unit,
 {
     struct dtn_recorded *recorded = dtn_coll_of(ctx)->recorded;
     const unsigned char *in = NULL, *out = NULL;
-    struct dtn_group everyone;
-    int rc = group_everyone(ctx, &everyone, err);
+    struct dtn_group everyone = group_everyone(ctx);
+    int rc = 0;
 
     unit->call = (struct dtn_call){ .coll = DTN_COLL_PAIRS,
                                     .dtype = DTENSOR_U8, .edges = edges };

@@ -7,6 +7,7 @@
  * and every later executable uses the result.
  */
 #include "base/error.h"
+#include "base/ranks.h"
 #include "cluster/cluster.h"
 #include "cluster/world.h"
 #include "coll/choose.h"
@@ -27,7 +28,7 @@ enum { MODELS_BUCKETS = 256 };
 /* The model of the group whose list of ranks is at this address. */
 struct kept_model {
     struct kept_model *next;      /* next in its bucket                       */
-    const int *ranks;
+    const struct dtn_ranks *ranks;
     struct dtn_model model;
     int host[];
 };
@@ -51,11 +52,13 @@ static void model_count(const struct dtn_group *group,
                         struct host_count count[], int host[],
                         struct dtn_model *model)
 {
+    const struct dtn_world *world = &group->ctx->world;
+
     model->hosts = 0;
     model->locals = 0;
     for (int p = 0; p < group->n; p++) {
-        struct host_count *at = &count[dtn_world_host(&group->ctx->world,
-                                                      group->ranks[p])];
+        const int rank = dtn_ranks_at(group->ranks, p);
+        struct host_count *at = &count[dtn_world_host(world, rank)];
 
         if (at->number == 0)
             at->number = ++model->hosts;
@@ -90,8 +93,8 @@ int dtn_model_make(const struct dtn_group *group, int host[],
     dtn_model_oversubscribe(model, group->ctx->ranks_per_cpu);
     model_count(group, count, host, model);
     free(count);
-    first = group->n > 0 ? dtn_world_host(&group->ctx->world, group->ranks[0])
-                         : 0;
+    first = group->n > 0 ? dtn_world_host(&group->ctx->world,
+                                          dtn_ranks_at(group->ranks, 0)) : 0;
     model->host = host;
     model->reach = model_reach(model, group);
     model->ranks_per_device =

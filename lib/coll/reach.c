@@ -4,6 +4,7 @@
  * of 2 hosts with 2 ranks each, rank 0 loads from rank 1 and puts to ranks 2
  * and 3: the wire of the group is "shm+net".
  */
+#include "base/ranks.h"
 #include "cluster/cluster.h"
 #include "cluster/world.h"
 #include "coll/exec.h"
@@ -17,7 +18,7 @@
 bool dtn_group_maps(const struct dtn_group *group, int position)
 {
     const struct dtensor_ctx *ctx = group->ctx;
-    const int peer = group->ranks[position];
+    const int peer = dtn_ranks_at(group->ranks, position);
 
     return peer == ctx->world.rank
            || (ctx->world.cluster->transport.intra_node == DTN_WIRE_SHM
@@ -52,9 +53,9 @@ const char *dtn_group_wire(const struct dtn_group *group)
     const char *name = "", *other;
 
     for (int p = 0; p < group->n; p++) {
-        if (group->ranks[p] == ctx->world.rank)
+        if (dtn_ranks_at(group->ranks, p) == ctx->world.rank)
             continue;
-        other = dtn_wire_to(ctx, group->ranks[p])->ops->name;
+        other = dtn_wire_to(ctx, dtn_ranks_at(group->ranks, p))->ops->name;
         if (*name && strcmp(name, other) != 0)
             return "shm+net";
         name = other;

@@ -14,6 +14,7 @@
  */
 #include "coll/request.h"
 #include "base/compiler.h"
+#include "base/ranks.h"
 #include "base/wait.h"
 #include "coll/exec.h"
 #include "coll/state.h"
@@ -33,9 +34,9 @@ static bool request_apart(const struct dtensor_request *request)
     const struct dtensor_ctx *ctx = request->ctx;
     const struct dtn_coll_state *coll = dtn_coll_of(ctx);
 
-    for (int i = 0; i < request->nranks; i++)
-        if (request->ranks[i] != ctx->world.rank
-            && coll->peers[request->ranks[i]].busy)
+    for (int i = 0; i < request->ranks.n; i++)
+        if (dtn_ranks_at(&request->ranks, i) != ctx->world.rank
+            && coll->peers[dtn_ranks_at(&request->ranks, i)].busy)
             return false;
     return true;
 }
@@ -44,8 +45,8 @@ static void request_occupy(const struct dtensor_request *request, bool busy)
 {
     struct dtn_coll_state *coll = dtn_coll_of(request->ctx);
 
-    for (int i = 0; i < request->nranks; i++)
-        coll->peers[request->ranks[i]].busy = busy;
+    for (int i = 0; i < request->ranks.n; i++)
+        coll->peers[dtn_ranks_at(&request->ranks, i)].busy = busy;
 }
 
 static void request_done(struct dtensor_request *request, int rc)

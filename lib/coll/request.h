@@ -2,6 +2,7 @@
 #ifndef DTN_COLL_REQUEST_H
 #define DTN_COLL_REQUEST_H
 
+#include "base/ranks.h"
 #include "dtensor.h"
 
 #include <stdbool.h>
@@ -27,8 +28,7 @@ struct dtn_request_ops {
 struct dtensor_request {
     const struct dtn_request_ops *work; /* functions of its kind              */
     struct dtensor_ctx *ctx;      /* its context                              */
-    const int *ranks;             /* [nranks] world ranks that take part      */
-    int nranks;                   /* their number                             */
+    struct dtn_ranks ranks;       /* of the world that take part              */
     bool kept;                    /* dtensor_wait() does not free it          */
     bool waited;                  /* kept: its last start was awaited         */
     bool begun;                   /* begin() has succeeded                    */

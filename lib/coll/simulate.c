@@ -6,6 +6,7 @@
  * the same; a tree is played whole.
  */
 #include "base/error.h"
+#include "base/ranks.h"
 #include "cluster/world.h"
 #include "coll/ask.h"
 #include "coll/choose.h"
@@ -151,11 +152,10 @@ static void parts_free(struct parts *parts)
 static int job_fold(const struct dtn_play_machine *machine,
                     struct dtn_play_job *job, struct dtensor_error *err)
 {
-    bool repeats = job->n == machine->ranks;
+    const struct dtn_ranks world = dtn_ranks_all(machine->ranks);
+    bool repeats = dtn_ranks_equal(job->ranks, &world);
     int unit = 0, rc = dtn_play_unit(machine, &unit, err);
 
-    for (int p = 0; repeats && p < job->n; p++)
-        repeats = job->ranks[p] == p;
     if (rc != 0 || unit == 0 || !repeats || job->n % unit != 0)
         return rc;
     rc = dtn_play_repeats(job, unit, &repeats, err);

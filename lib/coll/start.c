@@ -6,6 +6,7 @@
  * times allocates nothing (tests/coll/test_requests.c counts).
  */
 #include "base/error.h"
+#include "base/ranks.h"
 #include "coll/exec.h"
 #include "coll/exec/exec.h"
 #include "coll/execs.h"
@@ -86,13 +87,13 @@ int dtn_call_start(const struct dtn_group *group, struct dtn_call *call,
         return dtn_call_give_up(group, dtn_fail_nomem(&why,
                                 dtn_coll_name(call->coll), size), &why, err);
     coll->request = (struct dtensor_request){ .work = &coll_work,
-        .ctx = group->ctx, .ranks = group->ranks, .nranks = group->n };
+        .ctx = group->ctx, .ranks = *group->ranks };
     coll->peers = (int *)(coll + 1);
     if (call->coll == DTN_COLL_PAIRS) {
         for (int i = 0; i < call->nedges; i++)
             coll->peers[i] = call->edges[i].peer;
-        coll->request.ranks = coll->peers;
-        coll->request.nranks = call->nedges;
+        coll->request.ranks = (struct dtn_ranks){ .n = call->nedges,
+                                                  .list = coll->peers };
     }
     coll->cached = cached;
     coll->exec = cached->exec;
@@ -152,7 +153,7 @@ int dtn_persistent_create(const struct dtn_group *group, struct dtn_call *call,
         return dtn_call_give_up(group, rc, &why, err);
     }
     coll->request = (struct dtensor_request){ .work = &coll_work,
-        .ctx = group->ctx, .ranks = group->ranks, .nranks = group->n,
+        .ctx = group->ctx, .ranks = *group->ranks,
         .kept = true, .done = true, .waited = true };
     coll->in = in;
     coll->out = out;

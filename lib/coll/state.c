@@ -6,6 +6,7 @@
  * dtensor_fini().
  */
 #include "coll/state.h"
+#include "base/ranks.h"
 #include "coll/words.h"
 #include "base/error.h"
 #include "base/sparse.h"
@@ -42,7 +43,6 @@ static void coll_destroy(void *state)
     struct dtn_coll_state *coll = state;
 
     dtn_redops_destroy(coll->redops);
-    free(coll->everyone);              /* also of messages after finish       */
     dtn_sparse_free(coll->peers, coll->npeers, sizeof *coll->peers);
     free(coll);
 }
@@ -59,6 +59,7 @@ int dtn_coll_init(struct dtensor_ctx *ctx, struct dtensor_error *err)
         return dtn_fail_nomem(err, "init", npeers * sizeof *coll->peers);
     }
     coll->npeers = npeers;
+    coll->everyone = dtn_ranks_all(ctx->world.size);
     ctx->describer = &dtn_coll_describer;
     ctx->slots[DTN_ROOM_COLL] = (struct dtn_slot){ coll, coll_finish,
                                                    coll_destroy };

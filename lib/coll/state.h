@@ -3,6 +3,7 @@
 #define DTN_COLL_STATE_H
 
 #include "base/lru.h"
+#include "base/ranks.h"
 #include "coll/repeat.h"
 #include "job/ctx.h"
 #include "job/slot.h"
@@ -33,7 +34,7 @@ struct dtn_coll_state {
     struct dtn_exec_run *apart;   /* the started run that has the second      */
                                   /* queue of the device, or NULL             */
     struct dtn_device_words *words;   /* for signals of devices, or NULL      */
-    int *everyone;                /* [world] 0, 1, 2, ...; NULL: not used yet */
+    struct dtn_ranks everyone;    /* all ranks of the world                   */
     size_t npeers;                /* the world's ranks; 0: it only plans      */
     struct dtn_coll_peer {
         bool busy;                /* an active request names it               */

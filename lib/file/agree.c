@@ -38,7 +38,7 @@ int dtn_file_agree(const struct dtensor_mesh *mesh, const char *what, int rc,
                         what);
     if (least[0] == me)
         first = *why;
-    first.rank = mesh->group.ranks[least[0]];
+    first.rank = dtensor_mesh_rank(mesh, least[0]);
     all = dtensor_broadcast(mesh, (int)least[0], &first, sizeof first,
                             DTENSOR_U8, err);
     if (all != 0)

@@ -7,13 +7,15 @@
 
 struct dtensor_ctx;
 struct dtensor_error;
+struct dtn_ranks;
 
 /* The ranks of one collective, in order. */
 struct dtn_group {
     struct dtensor_ctx *ctx;      /* the context of the ranks                 */
     int n;                        /* number of ranks                          */
     int me;                       /* own position, -1: outside                */
-    const int *ranks;             /* [n] world ranks                          */
+    const struct dtn_ranks *ranks;     /* n ranks of the world; the address   */
+                                  /* identifies them                          */
     uint64_t hash;                /* of n and ranks                           */
     uint32_t *calls;              /* collectives called over them, also those */
                                   /* refused: the same on all when they call  */

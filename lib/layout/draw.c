@@ -234,7 +234,7 @@ static char *draw_partial(const struct draw *draw, int n, enum dtensor_redop op,
 
         for (int i = 0; i < n; i++)
             if (draw_term(draw->spec, draw->ranks[i]) == t)
-                term[held++] = mesh->group.ranks[draw->ranks[i]];
+                term[held++] = dtensor_mesh_rank(mesh, draw->ranks[i]);
         used += (size_t)snprintf(buf + used, 4, "%s", t ? " + " : "");
         dtn_format_ranks(term, held, buf + used, 32);
         used += strlen(buf + used);
@@ -264,7 +264,7 @@ static char *draw_ranks(const struct draw *draw, int row, int col,
     if (draw_terms(draw->spec, &op) > 1)
         return draw_partial(draw, n, op, buf);
     for (int i = 0; i < n; i++)
-        draw->ranks[i] = mesh->group.ranks[draw->ranks[i]];
+        draw->ranks[i] = dtensor_mesh_rank(mesh, draw->ranks[i]);
     dtn_format_ranks(draw->ranks, n, buf, DRAW_TEXT_MAX + 64);
     if (strlen(buf) > DRAW_TEXT_MAX)
         strcpy(buf + DRAW_TEXT_MAX - 3, "...");
@@ -420,10 +420,10 @@ static void draw_table(const struct draw *draw)
     char text[160];
 
     for (int i = 0; i < n && i < DRAW_LINES_MAX; i++) {
-        fprintf(draw->stream, "rank %-5d", spec->mesh->group.ranks[i]);
+        fprintf(draw->stream, "rank %-5d", dtensor_mesh_rank(spec->mesh, i));
         for (int d = 0; d < spec->ndim; d++)
             fprintf(draw->stream, d + 1 < spec->ndim ? " %-11s" : " %s",
-                    draw_runs(spec, spec->mesh->group.ranks[i], d, text));
+                    draw_runs(spec, dtensor_mesh_rank(spec->mesh, i), d, text));
         fputc('\n', draw->stream);
     }
     if (n > DRAW_LINES_MAX)
@@ -440,7 +440,7 @@ static void draw_empty(const struct draw *draw)
 
     for (int i = 0; i < mesh->group.n; i++)
         if (dtn_local_numel(draw->spec, i) == 0)
-            draw->ranks[n++] = mesh->group.ranks[i];
+            draw->ranks[n++] = dtensor_mesh_rank(mesh, i);
     if (n > 0)
         fprintf(draw->stream, "empty: %s %s\n", n > 1 ? "ranks" : "rank",
                 dtn_format_ranks(draw->ranks, n, text, sizeof text));

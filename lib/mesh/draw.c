@@ -31,7 +31,8 @@ static void mesh_draw_slab(const struct dtensor_mesh *mesh, int first,
         fprintf(stream, "\n%8s", mesh->ndim > 1 ?
                 mesh_label(mesh, mesh->ndim - 2, r, label) : "");
         for (int c = 0; c < columns; c++)
-            fprintf(stream, " %8d", mesh->group.ranks[first + r * columns + c]);
+            fprintf(stream, " %8d",
+                    dtensor_mesh_rank(mesh, first + r * columns + c));
     }
     fprintf(stream, "\n");
 }

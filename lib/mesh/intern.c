@@ -9,6 +9,7 @@
  */
 #include "mesh/intern.h"
 #include "base/error.h"
+#include "base/ranks.h"
 #include "cluster/cluster.h"
 #include "job/ctx.h"
 #include "job/group.h"
@@ -26,64 +27,70 @@
 
 /* ------------------------------------------------------- lists of ranks --- */
 
-/* The same list in the cluster, which lives as long; or NULL. */
-static const int *ranks_of_file(const struct dtensor_ctx *ctx,
-                                const int ranks[], int n)
+/* Does a mesh of the cluster, which lives as long, have the same list? */
+static bool ranks_of_file(const struct dtensor_ctx *ctx,
+                          struct dtn_ranks *ranks)
 {
     const struct dtensor_cluster *cluster = ctx->world.cluster;
 
     for (int m = 0; m < cluster->nmeshes; m++)
-        if (cluster->meshes[m].nranks == n
-            && memcmp(cluster->meshes[m].ranks, ranks,
-                      (size_t)n * sizeof ranks[0]) == 0)
-            return cluster->meshes[m].ranks;
-    return NULL;
+        if (dtn_ranks_equal(&cluster->meshes[m].ranks, ranks)) {
+            *ranks = cluster->meshes[m].ranks;
+            return true;
+        }
+    return false;
 }
 
 static int mesh_ranks_add(struct dtensor_ctx *ctx, uint64_t hash,
-                          const int ranks[], int n,
+                          struct dtn_ranks ranks,
                           struct dtn_mesh_ranks **listp,
                           struct dtensor_error *err)
 {
-    const int *theirs = ranks_of_file(ctx, ranks, n);
-    size_t size = sizeof(struct dtn_mesh_ranks)
-                + (theirs ? 0 : (size_t)n * sizeof(int));
+    const size_t own = ranks.list && !ranks_of_file(ctx, &ranks)
+                     ? (size_t)ranks.n * sizeof ranks.list[0] : 0;
+    const size_t size = sizeof(struct dtn_mesh_ranks) + own;
     struct dtn_meshes *meshes = dtn_meshes_of(ctx);
     struct dtn_mesh_ranks **bucket = &meshes->ranks[hash % DTN_MESH_BUCKETS];
     struct dtn_mesh_ranks *list = malloc(size);
 
     if (!list)
         return dtn_fail_nomem(err, "mesh", size);
-    *list = (struct dtn_mesh_ranks){ .next = *bucket, .hash = hash, .n = n,
-                                     .me = -1 };
-    list->rank = theirs ? theirs
-               : memcpy(list->own, ranks, (size_t)n * sizeof(int));
-    for (int i = 0; i < n; i++)
-        if (ranks[i] == ctx->world.rank)
-            list->me = i;
+    *list = (struct dtn_mesh_ranks){ .next = *bucket, .hash = hash,
+        .me = dtn_ranks_find(&ranks, ctx->world.rank), .ranks = ranks };
+    if (own > 0)
+        list->ranks.list = memcpy(list->own, ranks.list, own);
     *bucket = list;
     *listp = list;
     return 0;
 }
 
+static uint64_t ranks_hash(const struct dtn_ranks *ranks)
+{
+    const int even[] = { ranks->first, ranks->step };
+
+    return ranks->list
+         ? XXH3_64bits_withSeed(ranks->list, (size_t)ranks->n * sizeof(int),
+                                (uint64_t)ranks->n)
+         : XXH3_64bits_withSeed(even, sizeof even, (uint64_t)ranks->n);
+}
+
 /* Give the mesh its group: find the list of these ranks, or add it. */
-static int mesh_group(struct dtensor_mesh *mesh, const int ranks[], int n,
+static int mesh_group(struct dtensor_mesh *mesh, struct dtn_ranks ranks,
                       struct dtensor_error *err)
 {
-    size_t bytes = (size_t)n * sizeof ranks[0];
-    uint64_t hash = XXH3_64bits_withSeed(ranks, bytes, (uint64_t)n);
+    const uint64_t hash = ranks_hash(&ranks);
     struct dtn_mesh_ranks *list;
     int rc = 0;
 
     list = dtn_meshes_of(mesh->ctx)->ranks[hash % DTN_MESH_BUCKETS];
-    while (list && (list->hash != hash || list->n != n ||
-                    memcmp(list->rank, ranks, bytes) != 0))
+    while (list && (list->hash != hash
+                    || !dtn_ranks_equal(&list->ranks, &ranks)))
         list = list->next;
     if (!list)
-        rc = mesh_ranks_add(mesh->ctx, hash, ranks, n, &list, err);
+        rc = mesh_ranks_add(mesh->ctx, hash, ranks, &list, err);
     if (rc == 0)
-        mesh->group = (struct dtn_group){ mesh->ctx, n, list->me, list->rank,
-                                          hash, &list->calls,
+        mesh->group = (struct dtn_group){ mesh->ctx, ranks.n, list->me,
+                                          &list->ranks, hash, &list->calls,
                                           mesh->memory == DTENSOR_CUDA };
     return rc;
 }
@@ -134,30 +141,20 @@ static const struct dtensor_mesh *mesh_known(const struct dtensor_mesh *proto)
     return mesh;
 }
 
-/* Is every rank of the world at the position of its number? */
-static bool mesh_in_order(const struct dtensor_mesh *mesh)
-{
-    int i = 0;
-
-    while (i < mesh->group.n && mesh->group.ranks[i] == i)
-        i++;
-    return i == mesh->ctx->world.cluster->world_size;
-}
-
 /* Store in a new root the position of each rank of the world.  The array is
- * allocated together with the mesh, after it, unless the list of ranks is it.
+ * allocated together with the mesh, after it, if the ranks are a list.
  */
 static void mesh_root_init(struct dtensor_mesh *mesh, size_t world)
 {
     int *where = (int *)(mesh + 1);
 
     mesh->root = mesh;
-    mesh->where = world == 0 ? mesh->group.ranks : where;
     if (world == 0)
         return;
+    mesh->where = where;
     memset(where, -1, world * sizeof *where);
     for (int i = 0; i < mesh->group.n; i++)
-        where[mesh->group.ranks[i]] = i;
+        where[dtn_ranks_at(mesh->group.ranks, i)] = i;
 }
 
 /* The dimensions along which the seeds of the cluster file differ: each rank is
@@ -166,14 +163,15 @@ static void mesh_root_init(struct dtensor_mesh *mesh, size_t world)
 static unsigned mesh_distinct(const struct dtensor_mesh *mesh)
 {
     const uint64_t *seeds = dtn_meshes_of(mesh->ctx)->seeds;
-    const int *ranks = mesh->group.ranks;
+    const struct dtn_ranks *ranks = mesh->group.ranks;
     unsigned dims = 0;
 
     for (int i = 0; seeds && i < mesh->group.n; i++)
         for (int d = mesh->ndim - 1, stride = 1; d >= 0; d--) {
             int first = i - i / stride % mesh->size[d] * stride;
 
-            if (seeds[ranks[i]] != seeds[ranks[first]])
+            if (seeds[dtn_ranks_at(ranks, i)]
+                != seeds[dtn_ranks_at(ranks, first)])
                 dims |= 1u << d;
             stride *= mesh->size[d];
         }
@@ -188,7 +186,7 @@ static int mesh_keep(const struct dtensor_mesh *proto,
     struct dtn_meshes *meshes = dtn_meshes_of(proto->ctx);
     struct dtensor_mesh **bucket =
         &meshes->mesh[mesh_hash(proto) % DTN_MESH_BUCKETS];
-    size_t world = proto->root || mesh_in_order(proto) ? 0
+    size_t world = proto->root || !proto->group.ranks->list ? 0
                  : (size_t)proto->ctx->world.cluster->world_size;
     size_t size = sizeof *proto + world * sizeof proto->where[0];
     struct dtensor_mesh *mesh = malloc(size);
@@ -226,13 +224,44 @@ void dtn_mesh_add(struct dtensor_mesh *proto, const char *name, int size,
     proto->axis[proto->ndim++] = *axis;
 }
 
+/* The ranks of a part that are not evenly spaced, or not in the root. */
+static int part_group(struct dtensor_mesh *proto, const struct dtn_grid *grid,
+                      struct dtensor_error *err)
+{
+    const int n = dtn_grid_size(grid);
+    int *ranks = malloc((size_t)n * sizeof *ranks), rc;
+
+    if (!ranks)
+        return dtn_fail_nomem(err, "mesh", (size_t)n * sizeof *ranks);
+    for (int i = 0; i < n; i++)
+        ranks[i] = dtn_ranks_at(proto->root->group.ranks,
+                                proto->origin + dtn_grid_at(grid, i));
+    rc = mesh_group(proto, dtn_ranks_of(ranks, n), err);
+    free(ranks);
+    return rc;
+}
+
+/* The same for any part: every `stride`-th rank of evenly spaced ones is known
+ * without a look at each.
+ */
+static int part_ranks(struct dtensor_mesh *proto, const struct dtn_grid *grid,
+                      struct dtensor_error *err)
+{
+    const struct dtn_ranks *of = proto->root->group.ranks;
+
+    if (of->list || grid->n != 1)
+        return part_group(proto, grid, err);
+    return mesh_group(proto, (struct dtn_ranks){ grid->size[0],
+        dtn_ranks_at(of, proto->origin), of->step * grid->stride[0], NULL },
+        err);
+}
+
 int dtn_mesh_end(struct dtensor_mesh *proto, int at,
                  const struct dtensor_mesh **meshp, struct dtensor_error *err)
 {
     struct dtn_grid grid = dtn_mesh_grid(proto);
-    int n = dtn_grid_size(&grid), rc;
     const struct dtensor_mesh *known;
-    int *ranks;
+    int rc;
 
     dtn_grid_take(&grid, &at);
     proto->origin = at;
@@ -241,22 +270,15 @@ int dtn_mesh_end(struct dtensor_mesh *proto, int at,
         *meshp = known;
         return 0;
     }
-    ranks = malloc((size_t)n * sizeof *ranks);
-    if (!ranks)
-        return dtn_fail_nomem(err, "mesh", (size_t)n * sizeof *ranks);
-    for (int i = 0; i < n; i++)
-        ranks[i] = proto->root->group.ranks[at + dtn_grid_at(&grid, i)];
-    rc = mesh_group(proto, ranks, n, err);
-    if (rc == 0)
-        rc = mesh_keep(proto, meshp, err);
-    free(ranks);
-    return rc;
+    rc = part_ranks(proto, &grid, err);
+    return rc == 0 ? mesh_keep(proto, meshp, err) : rc;
 }
 
 int dtn_mesh_position(const struct dtensor_mesh *mesh)
 {
     return mesh->group.me < 0 ? mesh->origin
-                              : mesh->root->where[mesh->ctx->world.rank];
+                              : dtn_mesh_where(mesh->root,
+                                               mesh->ctx->world.rank);
 }
 
 struct dtn_grid dtn_mesh_grid(const struct dtensor_mesh *mesh)
@@ -270,25 +292,17 @@ struct dtn_grid dtn_mesh_grid(const struct dtensor_mesh *mesh)
 
 /* ---------------------------------------------------------------- roots --- */
 
-int dtn_mesh_root(struct dtensor_mesh *proto, const int ranks[],
+int dtn_mesh_root(struct dtensor_mesh *proto, const struct dtn_ranks *ranks,
                   const struct dtensor_mesh **meshp, struct dtensor_error *err)
 {
     const struct dtensor_mesh *known;
-    int n = 1, rc, *count = NULL;
+    int n = 1, rc;
 
     for (int d = proto->ndim - 1; d >= 0; d--) {
         dtn_grid_add(&proto->axis[d], proto->size[d], n);
         n *= proto->size[d];
     }
-    if (!ranks) {
-        count = malloc((size_t)n * sizeof *count);
-        if (!count)
-            return dtn_fail_nomem(err, "mesh", (size_t)n * sizeof *count);
-        for (int i = 0; i < n; i++)
-            count[i] = i;
-    }
-    rc = mesh_group(proto, ranks ? ranks : count, n, err);
-    free(count);
+    rc = mesh_group(proto, *ranks, err);
     if (rc != 0)
         return rc;
     known = mesh_known(proto);

@@ -2,6 +2,7 @@
 #ifndef DTN_MESH_INTERN_H
 #define DTN_MESH_INTERN_H
 
+#include "base/ranks.h"
 #include "mesh/grid.h"
 #include "dtensor.h"
 
@@ -16,9 +17,9 @@ int dtn_mesh_end(struct dtensor_mesh *proto, int at,
                  const struct dtensor_mesh **meshp, struct dtensor_error *err);
 
 /* Make or find the root mesh of these ranks; `proto` has its sizes and names.
- * NULL means ranks 0, 1, 2, ...   Errors: ENOMEM
+ * Errors: ENOMEM
  */
-int dtn_mesh_root(struct dtensor_mesh *proto, const int ranks[],
+int dtn_mesh_root(struct dtensor_mesh *proto, const struct dtn_ranks *ranks,
                   const struct dtensor_mesh **meshp, struct dtensor_error *err);
 
 /* The position of this rank in the root of the mesh.  If it is not in the mesh:

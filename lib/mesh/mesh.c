@@ -13,6 +13,7 @@
  */
 #include "mesh/mesh.h"
 #include "base/error.h"
+#include "base/ranks.h"
 #include "cluster/cluster.h"
 #include "fabric/path.h"
 #include "job/ctx.h"
@@ -49,10 +50,10 @@ static int mesh_count(struct dtensor_mesh *proto, const int sizes[],
 }
 
 /* Every rank must be a rank of the world and occur once. */
-static int mesh_check_ranks(const struct dtensor_mesh *proto,
-                            const int ranks[], struct dtensor_error *err)
+static int mesh_check_ranks(const struct dtensor_ctx *ctx, const int ranks[],
+                            int n, struct dtensor_error *err)
 {
-    int world = proto->ctx->world.cluster->world_size, n = 1, bad = -1;
+    int world = ctx->world.cluster->world_size, bad = -1;
     bool *seen;
 
     if (!ranks)
@@ -60,8 +61,6 @@ static int mesh_check_ranks(const struct dtensor_mesh *proto,
     seen = calloc((size_t)world, sizeof *seen);
     if (!seen)
         return dtn_fail_nomem(err, "mesh", (size_t)world);
-    for (int d = 0; d < proto->ndim; d++)
-        n *= proto->size[d];
     for (int i = 0; bad < 0 && i < n; i++) {
         if (ranks[i] < 0 || ranks[i] >= world || seen[ranks[i]])
             bad = i;
@@ -83,7 +82,8 @@ int dtensor_mesh_create(struct dtensor_ctx *ctx, int ndim, const int sizes[],
 {
     struct dtensor_mesh proto = { .ctx = ctx, .ndim = ndim };
     const struct dtensor_mesh *world;
-    int rc;
+    struct dtn_ranks list;
+    int n = 1, rc;
 
     if (ndim < 1 || ndim > DTENSOR_MAX_DIMS)
         return dtn_fail(err, DTENSOR_EINVAL, "mesh: %d dimensions; expected 1 "
@@ -95,9 +95,14 @@ int dtensor_mesh_create(struct dtensor_ctx *ctx, int ndim, const int sizes[],
         proto.memory = world->memory;
     if (rc == 0 && names)
         rc = dtn_mesh_names(names, ndim, proto.dim_name, err);
+    for (int d = 0; rc == 0 && d < ndim; d++)
+        n *= sizes[d];
     if (rc == 0)
-        rc = mesh_check_ranks(&proto, ranks, err);
-    return rc == 0 ? dtn_mesh_root(&proto, ranks, meshp, err) : rc;
+        rc = mesh_check_ranks(ctx, ranks, n, err);
+    if (rc != 0)
+        return rc;
+    list = ranks ? dtn_ranks_of(ranks, n) : dtn_ranks_all(n);
+    return dtn_mesh_root(&proto, &list, meshp, err);
 }
 
 /* --------------------------------------------------------------- asking --- */
@@ -124,7 +129,8 @@ const char *dtensor_mesh_dim_name(const struct dtensor_mesh *mesh, int dim)
 
 int dtensor_mesh_rank(const struct dtensor_mesh *mesh, int i)
 {
-    return i >= 0 && i < mesh->group.n ? mesh->group.ranks[i] : -1;
+    return i >= 0 && i < mesh->group.n ? dtn_ranks_at(mesh->group.ranks, i)
+                                       : -1;
 }
 
 enum dtensor_memory dtensor_mesh_memory(const struct dtensor_mesh *mesh)
@@ -144,9 +150,11 @@ int dtensor_mesh_index(const struct dtensor_mesh *mesh, int rank)
 {
     int world = mesh->ctx->world.cluster->world_size, index = 0, at;
 
-    if (rank < 0 || rank >= world || mesh->root->where[rank] < 0)
+    if (rank < 0 || rank >= world)
         return -1;
-    at = mesh->root->where[rank];
+    at = dtn_mesh_where(mesh->root, rank);
+    if (at < 0)
+        return -1;
     for (int d = 0; d < mesh->ndim; d++)
         index = index * mesh->size[d] + dtn_grid_take(&mesh->axis[d], &at);
     return at == mesh->origin ? index : -1;

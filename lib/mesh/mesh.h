@@ -2,6 +2,7 @@
 #ifndef DTN_MESH_MESH_H
 #define DTN_MESH_MESH_H
 
+#include "base/ranks.h"
 #include "job/group.h"
 #include "mesh/grid.h"
 #include "dtensor.h"
@@ -27,7 +28,8 @@ struct dtensor_mesh {
     struct dtn_grid axis[DTENSOR_MAX_DIMS]; /* positions along each dimension */
     struct dtn_group group;       /* all its ranks, row-major; same ranks,    */
                                   /* same group.ranks                         */
-    const int *where;             /* of a root: [world] positions, -1: none   */
+    const int *where;             /* of a root whose ranks are a list:        */
+                                  /* [world] positions, -1: none; else NULL   */
     enum dtensor_memory memory;   /* of its root: where tensors are           */
     unsigned distinct;            /* bit set of dimensions along which [seed] */
                                   /* gives ranks different seeds              */
@@ -35,6 +37,13 @@ struct dtensor_mesh {
 
 /* Make the meshes of the cluster file, and "world". */
 int dtn_meshes_init(struct dtensor_ctx *ctx, struct dtensor_error *err);
+
+/* The position of a rank of the world in a root, or -1. */
+static inline int dtn_mesh_where(const struct dtensor_mesh *root, int rank)
+{
+    return root->where ? root->where[rank]
+                       : dtn_ranks_find(root->group.ranks, rank);
+}
 
 /* The coordinate of position `index` (0..size-1) of the mesh. */
 void dtn_mesh_coord_of(const struct dtensor_mesh *mesh, int index, int coord[]);

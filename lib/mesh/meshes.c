@@ -5,6 +5,7 @@
  */
 #include "mesh/meshes.h"
 #include "base/error.h"
+#include "base/ranks.h"
 #include "cluster/cluster.h"
 #include "cluster/seed.h"
 #include "job/ctx.h"
@@ -26,7 +27,7 @@ static int mesh_from_def(struct dtensor_ctx *ctx,
     memcpy(proto.name, def->name, sizeof proto.name);
     memcpy(proto.size, def->size, sizeof proto.size);
     memcpy(proto.dim_name, def->dim_name, sizeof proto.dim_name);
-    return dtn_mesh_root(&proto, def->ranks, &mesh, err);
+    return dtn_mesh_root(&proto, &def->ranks, &mesh, err);
 }
 
 static const struct dtensor_mesh *mesh_named(const struct dtensor_ctx *ctx,
@@ -44,7 +45,7 @@ static int meshes_fill(struct dtensor_ctx *ctx, struct dtensor_error *err)
     const struct dtensor_cluster *cluster = ctx->world.cluster;
     const struct dtn_mesh_def world = {
         .name = "world", .ndim = 1, .size = { cluster->world_size },
-        .dim_name = { "world" }
+        .dim_name = { "world" }, .ranks = dtn_ranks_all(cluster->world_size)
     };
     int rc = 0;
 

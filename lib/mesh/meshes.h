@@ -2,6 +2,7 @@
 #ifndef DTN_MESH_MESHES_H
 #define DTN_MESH_MESHES_H
 
+#include "base/ranks.h"
 #include "job/ctx.h"
 #include "job/slot.h"
 #include "mesh/grid.h"
@@ -15,12 +16,11 @@
 struct dtn_mesh_ranks {
     struct dtn_mesh_ranks *next;  /* in its bucket                            */
     uint64_t hash;                /* of n and the ranks                       */
-    int n;                        /* how many                                 */
     int me;                       /* position of this rank, or -1             */
     uint32_t calls;               /* see struct dtn_group                     */
-    const int *rank;              /* [n] world ranks: those of a mesh of the  */
-                                  /* file, or `own`                           */
-    int own[];                    /* [n], or none                             */
+    struct dtn_ranks ranks;       /* of the world; its list is that of a mesh */
+                                  /* of the file, or `own`                    */
+    int own[];                    /* [ranks.n], or none                       */
 };
 
 /* The name of a flattened dimension of a root. */

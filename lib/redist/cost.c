@@ -36,7 +36,7 @@
 static int cost_per_host(const struct dtensor_mesh *mesh, int m)
 {
     const struct dtn_host *host = dtn_host_of(mesh->ctx->world.cluster,
-                                              mesh->group.ranks[0]);
+                                              dtensor_mesh_rank(mesh, 0));
     int step = 1, per_host = 0;
 
     for (int k = m + 1; k < mesh->ndim; k++)
@@ -56,7 +56,8 @@ static double cost_ranks_per_device(const struct dtensor_mesh *mesh,
 {
     const struct dtensor_ctx *ctx = mesh->ctx;
     double devices = dtn_model_devices(
-        ctx->world.cluster, dtn_world_host(&ctx->world, mesh->group.ranks[0]));
+        ctx->world.cluster,
+        dtn_world_host(&ctx->world, dtensor_mesh_rank(mesh, 0)));
     double ranks = 1;
 
     for (int m = 0; m < mesh->ndim; m++)

@@ -109,10 +109,10 @@ int dtn_cross_mesh(const struct dtensor_mesh *a, const struct dtensor_mesh *b,
     if (!rank)
         return dtn_fail_nomem(err, "redistribute", most * sizeof *rank);
     for (int i = 0; i < a->group.n; i++)
-        rank[n++] = a->group.ranks[i];
+        rank[n++] = dtensor_mesh_rank(a, i);
     for (int i = 0; i < b->group.n; i++)
-        if (dtensor_mesh_index(a, b->group.ranks[i]) < 0)
-            rank[n++] = b->group.ranks[i];
+        if (dtensor_mesh_index(a, dtensor_mesh_rank(b, i)) < 0)
+            rank[n++] = dtensor_mesh_rank(b, i);
     qsort(rank, (size_t)n, sizeof *rank, cross_ascending);
     rc = dtensor_mesh_create(a->ctx, 1, &n, NULL, rank, meshp, err);
     free(rank);

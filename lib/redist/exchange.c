@@ -95,22 +95,24 @@ static int exchange_cross(const struct dtn_phase *phase,
                           struct dtn_pieces *received,
                           struct dtn_pieces *sent, struct dtensor_error *err)
 {
-    const struct dtn_group *from = &phase->src.mesh->group;
-    const struct dtn_group *to = &phase->dst.mesh->group;
+    const struct dtensor_mesh *from = phase->src.mesh, *to = phase->dst.mesh;
     int rc = 0, n = 0;
 
-    if (to->me >= 0)
-        rc = dtn_pieces_received(&phase->src, &phase->dst, to->me, received,
-                                 err);
-    if (rc == 0 && from->me >= 0)
-        rc = dtn_pieces_sent(&phase->src, &phase->dst, from->me, sent, err);
+    if (to->group.me >= 0)
+        rc = dtn_pieces_received(&phase->src, &phase->dst, to->group.me,
+                                 received, err);
+    if (rc == 0 && from->group.me >= 0)
+        rc = dtn_pieces_sent(&phase->src, &phase->dst, from->group.me, sent,
+                             err);
     for (int i = 0; i < received->n + sent->n; i++) {
         struct dtn_piece *piece = i < received->n
                                 ? &received->list[i]
                                 : &sent->list[i - received->n];
 
-        piece->source = dtensor_mesh_index(all, from->ranks[piece->source]);
-        piece->receiver = dtensor_mesh_index(all, to->ranks[piece->receiver]);
+        piece->source = dtensor_mesh_index(all, dtensor_mesh_rank(from,
+                                           piece->source));
+        piece->receiver = dtensor_mesh_index(all, dtensor_mesh_rank(to,
+                                             piece->receiver));
     }
     for (int i = 0; i < sent->n; i++)
         if (sent->list[i].receiver != all->group.me)

@@ -69,7 +69,8 @@ static void pieces_want(const struct dtensor_spec *src,
 {
     const bool same = src->mesh == dst->mesh;
     int self = same ? receiver
-             : dtensor_mesh_index(src->mesh, dst->mesh->group.ranks[receiver]);
+             : dtensor_mesh_index(src->mesh,
+                                  dtensor_mesh_rank(dst->mesh, receiver));
     int coord[DTENSOR_MAX_DIMS], turn = receiver;
 
     if (self >= 0)

@@ -8,6 +8,7 @@
  * what a direct exchange moves.
  */
 #include "base/box.h"
+#include "base/ranks.h"
 #include "coll/choose.h"
 #include "job/group.h"
 #include "layout/layout.h"
@@ -53,8 +54,8 @@ static uint64_t bytes_pieces(const struct dtn_phase *phase,
         const struct dtn_piece *piece = &pieces->list[i];
 
         if (!dtn_phase_idle(phase, piece->receiver) &&
-            bytes_wanted(of, phase->src.mesh->group.ranks[piece->source],
-                         phase->dst.mesh->group.ranks[piece->receiver]))
+            bytes_wanted(of, dtensor_mesh_rank(phase->src.mesh, piece->source),
+                         dtensor_mesh_rank(phase->dst.mesh, piece->receiver)))
             elems += (uint64_t)dtn_box_count(&piece->box);
     }
     dtn_pieces_fini(pieces);
@@ -90,10 +91,11 @@ static uint64_t bytes_exchange(const struct dtn_phase *phase,
 /* Add the bytes between ranks in one rank's schedule: those that it puts or
  * sends eagerly, and those that it loads from others.
  */
-static uint64_t bytes_sched(const struct dtn_sched *sched, const int rank[],
+static uint64_t bytes_sched(const struct dtn_sched *sched,
+                            const struct dtn_ranks *ranks,
                             const struct bytes_of *of)
 {
-    const int me = rank[sched->me];
+    const int me = dtn_ranks_at(ranks, sched->me);
     uint64_t bytes = 0;
 
     for (int s = 0; s < sched->nsteps; s++) {
@@ -103,13 +105,13 @@ static uint64_t bytes_sched(const struct dtn_sched *sched, const int rank[],
         const bool loads = step->op == DTN_OP_COPY ||
             step->op == DTN_OP_REDUCE || step->op == DTN_OP_FOLD;
 
-        if (sends && bytes_wanted(of, me, rank[step->peer]))
+        if (sends && bytes_wanted(of, me, dtn_ranks_at(ranks, step->peer)))
             bytes += step->bytes;
         if (loads && step->src.rank >= 0 &&
-            bytes_wanted(of, rank[step->src.rank], me))
+            bytes_wanted(of, dtn_ranks_at(ranks, step->src.rank), me))
             bytes += step->bytes;
         for (int p = 0; loads && step->src.rank < 0 && p < sched->n; p++)
-            if (bytes_wanted(of, rank[p], me))
+            if (bytes_wanted(of, dtn_ranks_at(ranks, p), me))
                 bytes += step->bytes;
     }
     return bytes;
@@ -192,13 +194,14 @@ static uint64_t bytes_calls(const struct dtn_phase *phase, size_t each,
     uint64_t bytes = 0;
 
     for (int p = 0; rank && p < mesh->group.n; p++) {
-        struct dtn_group group = { .ctx = mesh->ctx, .ranks = rank };
+        struct dtn_ranks ranks = { .list = rank };
+        struct dtn_group group = { .ctx = mesh->ctx, .ranks = &ranks };
 
         if (!bytes_leads(mesh, phase->dims, p))
             continue;
-        group.n = bytes_group(mesh, phase->dims, p, rank);
+        group.n = ranks.n = bytes_group(mesh, phase->dims, p, rank);
         for (int i = 0; i < group.n; i++)
-            rank[i] = mesh->group.ranks[rank[i]];
+            rank[i] = dtensor_mesh_rank(mesh, rank[i]);
         bytes += bytes_call(phase, &group,
                             (size_t)dtn_local_numel(&phase->dst, p) * each,
                             of);
@@ -255,7 +258,7 @@ static uint64_t bound_at(const struct dtensor_plan *plan,
                          const struct dtn_phase *phase, int position)
 {
     const struct bytes_of of = {
-        -1, phase->dst.mesh->group.ranks[position]
+        -1, dtensor_mesh_rank(phase->dst.mesh, position)
     };
     const uint64_t terms = bound_terms(plan);
     struct dtn_pieces own = { 0 };
@@ -286,9 +289,9 @@ uint64_t dtensor_plan_bound(const struct dtensor_plan *plan, int rank)
     phase = cross ? dtn_phase_cross(&plan->src, &plan->dst)
                   : dtn_phase_exchange(&plan->src, &plan->dst);
     for (int p = 0; p < mesh->group.n; p++)
-        if (rank < 0 || mesh->group.ranks[p] == rank)
+        if (rank < 0 || dtensor_mesh_rank(mesh, p) == rank)
             bytes += cross ? bytes_exchange(&phase, &(struct bytes_of){
-                                 -1, mesh->group.ranks[p] })
+                                 -1, dtensor_mesh_rank(mesh, p) })
                            : bound_at(plan, &phase, p);
     return bytes;
 }

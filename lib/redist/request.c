@@ -115,8 +115,7 @@ static int redist_request_new(struct dtensor_plan *plan, const void *in,
     if (!r)
         return dtn_fail_nomem(err, "plan", sizeof *r);
     r->request = (struct dtensor_request){ .work = &redist_work,
-        .ctx = plan->dst.mesh->ctx, .ranks = group->ranks,
-        .nranks = group->n };
+        .ctx = plan->dst.mesh->ctx, .ranks = *group->ranks };
     dtn_ctx_hold(r->request.ctx);
     r->plan = plan;
     r->number = dtn_redist_number(plan);

@@ -10,6 +10,7 @@
 
 struct dtn_model;
 struct dtn_noise;
+struct dtn_ranks;
 struct dtn_sched;
 
 /* What one message costs between two ranks, as LogGP has it: bytes b take
@@ -52,7 +53,7 @@ typedef int dtn_play_emit_f(void *arg, int position, struct dtn_sched *sched,
 /* Schedules that run together: those of one call. */
 struct dtn_play_job {
     int n;                        /* ranks of the group                       */
-    const int *ranks;             /* [n] their numbers in the world; NULL:    */
+    const struct dtn_ranks *ranks;     /* n numbers in the world; NULL:       */
                                   /* position is rank                         */
     double start_ns;              /* when it is called                        */
     double stretch;               /* cost of bytes in a host, folded and      */

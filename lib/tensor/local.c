@@ -132,11 +132,11 @@ static char *told_shape(int ndim, const int64_t shape[], char *buf, size_t size)
 static int judge_alike(const struct dtensor_spec *spec, const struct told all[],
                        struct dtensor_error *err)
 {
-    const int *ranks = spec->mesh->group.ranks;
+    const struct dtensor_mesh *mesh = spec->mesh;
     const char *what = NULL;
     int i;
 
-    for (i = 0; i < spec->mesh->group.n && !what; i++)
+    for (i = 0; i < mesh->group.n && !what; i++)
         what = all[i].flags & TOLD_NOTHING ? "has no part"
              : all[i].flags != all[0].flags ? "makes another call"
              : all[i].dtype != all[0].dtype ? "has another dtype"
@@ -147,9 +147,11 @@ static int judge_alike(const struct dtensor_spec *spec, const struct told all[],
                ? "has another global shape" : NULL;
     if (!what)
         return 0;
-    return dtn_fail_rank(err, DTENSOR_EINVAL, ranks[i - 1], "parts: rank %d "
-                         "%s, unlike rank %d (every rank must give a part and "
-                         "the same arguments)", ranks[i - 1], what, ranks[0]);
+    return dtn_fail_rank(err, DTENSOR_EINVAL, dtensor_mesh_rank(mesh, i - 1),
+                         "parts: rank %d %s, unlike rank %d (every rank must "
+                         "give a part and the same arguments)",
+                         dtensor_mesh_rank(mesh, i - 1), what,
+                         dtensor_mesh_rank(mesh, 0));
 }
 
 /* The first position whose part is not what the spec says, or -1. */
@@ -171,7 +173,7 @@ static int judge_fail(const struct dtensor_spec *spec, const struct told all[],
 {
     int64_t shape[DTENSOR_MAX_DIMS], offset[DTENSOR_MAX_DIMS];
     char holds[160], should[160], text[400];
-    int rank = spec->mesh->group.ranks[odd];
+    int rank = dtensor_mesh_rank(spec->mesh, odd);
 
     dtn_layout(spec, odd, shape, offset);
     return dtn_fail_rank(err, DTENSOR_EINVAL, rank, "parts: rank %d holds "

@@ -6,6 +6,7 @@
  * Without this test, a job without a file could get other defaults than a job
  * with one.
  */
+#include "base/ranks.h"
 #include "cluster/builtin.h"
 #include "cluster/canonical.h"
 #include "cluster/cluster.h"
@@ -47,7 +48,8 @@ static void test_local(void)
        c->nhosts == 1 && c->hosts[0].nranks == 1024 && c->meshes[0].ndim == 1 &&
        strcmp(c->meshes[0].name, "world") == 0 &&
        strcmp(c->meshes[0].dim_name[0], "world") == 0 &&
-       c->meshes[0].size[0] == 1024 && c->meshes[0].ranks[1023] == 1023,
+       c->meshes[0].size[0] == 1024 && c->meshes[0].ranks.n == 1024
+           && dtn_ranks_at(&c->meshes[0].ranks, 1023) == 1023,
        "a local cluster has one host and the mesh world");
     ok(strcmp(c->name, "local") == 0 && strcmp(c->path, "built-in") == 0,
        "it is named local and built-in");

@@ -7,6 +7,7 @@
  * with different files could pass as alike.
  */
 #include "base/compiler.h"
+#include "base/ranks.h"
 #include "cluster/builtin.h"
 #include "cluster/canonical.h"
 #include "cluster/cluster.h"
@@ -87,7 +88,7 @@ static void test_two_nodes(void)
     ok(c->nmeshes == 2 && c->meshes[0].ndim == 2 &&
        c->meshes[0].size[1] == 4 && c->meshes[1].ndim == 1 &&
        strcmp(c->meshes[1].dim_name[0], "tp") == 0 &&
-       c->meshes[1].nranks == 4 && c->meshes[1].ranks[3] == 3,
+       c->meshes[1].ranks.n == 4 && dtn_ranks_at(&c->meshes[1].ranks, 3) == 3,
        "selecting pp=0 of pp=2, tp=4 leaves tp over ranks 0-3");
     ok(c->tuning[DTN_TUNED_ALLREDUCE].n == 2 &&
        c->tuning[DTN_TUNED_ALLREDUCE].entry[1].from_bytes == 32 << 10 &&
@@ -139,7 +140,8 @@ static void test_big(void)
        "node101 is the 97th of 128 nodes");
     ok(strcmp(c->nodes[1].hca[4], "mlx5_6:1") == 0 && c->nodes[1].cpus_numa,
        "local rank 4 of the second rack has mlx5_6");
-    ok(last->nranks == 64 && last->ranks[0] == 960 && last->ranks[63] == 1023 &&
+    ok(last->ranks.n == 64 && dtn_ranks_at(&last->ranks, 0) == 960 &&
+       dtn_ranks_at(&last->ranks, 63) == 1023 &&
        last->ndim == 2, "the last stage is ranks 960-1023");
     for (int r = 0; r < 1024; r++)
         good_seeds &= dtn_seed_of(c, r) == UINT64_C(20261120) +
@@ -177,7 +179,8 @@ static void test_defaults(void)
     ok(c->nmeshes == 1 && strcmp(c->meshes[0].name, "world") == 0 &&
        c->meshes[0].ndim == 1 && c->meshes[0].size[0] == 8 &&
        strcmp(c->meshes[0].dim_name[0], "world") == 0 &&
-       c->meshes[0].ranks[7] == 7, "\"world\" is one dim over all ranks");
+       dtn_ranks_at(&c->meshes[0].ranks, 7) == 7,
+       "\"world\" is one dim over all ranks");
     ok(!c->nodes[0].hca && !c->nodes[0].cpus &&
        c->nodes[0].gid_index == -1 &&
        strcmp(c->hosts[0].address, "n1") == 0,
@@ -193,8 +196,12 @@ static void test_defaults(void)
 
 static bool ranks_are(const struct dtn_mesh_def *mesh, const int ranks[], int n)
 {
-    return mesh->nranks == n &&
-           memcmp(mesh->ranks, ranks, (size_t)n * sizeof *ranks) == 0;
+    int i = 0;
+
+    while (i < n && i < mesh->ranks.n
+           && dtn_ranks_at(&mesh->ranks, i) == ranks[i])
+        i++;
+    return mesh->ranks.n == n && i == n;
 }
 
 static void test_meshes(void)
@@ -216,8 +223,9 @@ static void test_meshes(void)
     ok(ranks_are(&c->meshes[4], column, 2) &&
        strcmp(c->meshes[4].dim_name[0], "x") == 0,
        "two dims may be selected, in any order");
-    ok(c->meshes[6].ndim == 1 && c->meshes[6].nranks == 2 &&
-       c->meshes[6].ranks[1] == pair[0] && c->meshes[6].ranks[0] == 4,
+    ok(c->meshes[6].ndim == 1 && c->meshes[6].ranks.n == 2 &&
+       dtn_ranks_at(&c->meshes[6].ranks, 1) == pair[0] &&
+       dtn_ranks_at(&c->meshes[6].ranks, 0) == 4,
        "a part of a part");
     dtensor_cluster_destroy(c);
 }

@@ -108,11 +108,11 @@ static const struct bad {
       "leading zeros in all or none, such as 01-10" },
     { "n[005,40]", "\"n[005,40]\" mixes numbers of 2 and of 3 digits; expected "
       "leading zeros in all or none, such as 01-10" },
-    { "n[0-65536]", "more than 65536 names at \"n[0-65536]\"; expected at most "
-      "that many" },
-    { "a[1-300]b[1-300]", "more than 65536 names at \"a[1-300]b[1-300]\"; "
+    { "n[0-1048576]", "more than 1048576 names at \"n[0-1048576]\"; expected "
+      "at most that many" },
+    { "a[1-3000]b[1-3000]", "more than 1048576 names at \"a[1-3000]b[1-3000]\"; "
       "expected at most that many" },
-    { "a[1-999999999]b[1-999999999]", "more than 65536 names at "
+    { "a[1-999999999]b[1-999999999]", "more than 1048576 names at "
       "\"a[1-999999999]b[1-999999999]\"; expected at most that many" },
 };
 
@@ -169,9 +169,9 @@ static void test_limits(void)
     char **names, why[300], text[600];
     int n;
 
-    ok(dtn_hostlist_expand("n[0-65535]", &names, &n, why, sizeof why) == 0 &&
-       n == DTN_MAX_HOSTS && strcmp(names[65535], "n65535") == 0,
-       "65536 names are the most, and are read");
+    ok(dtn_hostlist_expand("n[0-1048575]", &names, &n, why, sizeof why) == 0 &&
+       n == DTN_MAX_HOSTS && strcmp(names[1048575], "n1048575") == 0,
+       "1048576 names are the most, and are read");
     dtn_hostlist_free(names, n);
     memset(text, 'x', sizeof text);
     text[246] = '\0';
@@ -254,8 +254,8 @@ static void test_counts(void)
         { "2 ", "\"2 \" is not a list of counts; expected such as 2(x3),1" },
         { "1,0", "0 in \"1,0\" is out of range; expected 1 to 1024" },
         { "1025", "1025 in \"1025\" is out of range; expected 1 to 1024" },
-        { "1(x0)", "\"1(x0)\" is not for 1 to 65536 hosts" },
-        { "1(x65536),1", "\"1(x65536),1\" is not for 1 to 65536 hosts" },
+        { "1(x0)", "\"1(x0)\" is not for 1 to 1048576 hosts" },
+        { "1(x1048576),1", "\"1(x1048576),1\" is not for 1 to 1048576 hosts" },
         { "1(x9999999999)", "\"1(x9999999999)\" is not a list of counts; "
           "expected such as 2(x3),1" },
     };
@@ -281,8 +281,8 @@ static void test_counts(void)
                 "%s", wrong[i].why))
             note("got %d: %s", rc, why);
     }
-    ok(dtn_counts_expand("3(x65536)", &counts, &n, why, sizeof why) == 0 &&
-       n == 65536 && counts[65535] == 3, "65536 counts are read");
+    ok(dtn_counts_expand("3(x1048576)", &counts, &n, why, sizeof why) == 0 &&
+       n == 1048576 && counts[1048575] == 3, "1048576 counts are read");
     free(counts);
 }
 

@@ -131,7 +131,7 @@ static const struct malformed rows[] = {
     { "CPUs apart", "=8 cpus = 0-3,16 | 4-7,17 | 8-11 | 12-15,18-30", "" },
     { "too many ranks", "=5 hosts = n[1-65536]\n=6 ranks = 1024\n-7",
       "F: error: 67108864 ranks on 65536 hosts; expected at most 1048576 ranks "
-      "on 65536 hosts" },
+      "on 1048576 hosts" },
 
     /* [transport], [redistribute] */
     { "a transport", "=10 inter_node = infiniband",

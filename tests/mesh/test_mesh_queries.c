@@ -131,7 +131,7 @@ static bool seen_by(const struct dtensor_mesh *mesh, unsigned dims, int rank)
     dtn_mesh_sub(mesh, dims, &sub, NULL);
     dtensor_mesh_coord(mesh, rank, here);
     for (int i = 0; i < mesh->group.n; i++) {
-        int other = mesh->group.ranks[i], k = 0;
+        int other = dtensor_mesh_rank(mesh, i), k = 0;
         bool inside = true;
 
         dtensor_mesh_coord(mesh, other, there);
@@ -146,7 +146,7 @@ static bool seen_by(const struct dtensor_mesh *mesh, unsigned dims, int rank)
         for (int d = 0; d < mesh->ndim; d++)
             if (dims >> d & 1 && at[k++] != there[d])
                 return false;
-        if (sub->group.ranks[index] != other)
+        if (dtensor_mesh_rank(sub, index) != other)
             return false;
     }
     return sub->group.me == dtensor_mesh_index(sub, rank) && sub->group.me >= 0;

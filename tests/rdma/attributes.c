@@ -95,6 +95,17 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
     return rc;
 }
 
+/* The device does not let a completion queue grow. */
+static bool keeps_size;
+
+int ibv_resize_cq(struct ibv_cq *cq, int cqe)
+{
+    int (*resize)(struct ibv_cq *, int);
+
+    *(void **)&resize = dlsym(RTLD_NEXT, "ibv_resize_cq");
+    return keeps_size ? EOPNOTSUPP : resize(cq, cqe);
+}
+
 int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op,
                                uint32_t flags)
 {
@@ -334,6 +345,26 @@ static void completions_rank(int rank, int n, void *arg)
     wire_close(&w);
 }
 
+/* Two peers of four queue pairs each. */
+static void growth_rank(int rank, int n, void *arg)
+{
+    const struct dtn_verbs_rail *rail;
+    struct wire w;
+    int want;
+
+    wire_open(&w, arg, rank, n);
+    rail = dtn_verbs_of(w.tp)->rail;
+    want = 4 * DTN_VERBS_DEPTH * (keeps_size ? n : 1);
+    need(rail->cqe == want && rail->cq->cqe >= want, "%d completions at first",
+         rail->cqe);
+    wire_connect_all(&w);
+    want = 4 * DTN_VERBS_DEPTH * (keeps_size ? n : n - 1);
+    need(rail->cqe == want && rail->cq->cqe >= want, "%d completions",
+         rail->cqe);
+    wire_barrier(&w);
+    wire_close(&w);
+}
+
 /* --------------------------------------------------------------- order --- */
 
 /* Signals of all lengths, some with data. */
@@ -394,6 +425,7 @@ static const struct attribute_case {
     void (*settings)(struct dtn_transport_conf *conf);
     uint32_t inline_most;
     int cqe_most, in_order;
+    bool keeps_size;
 } cases[] = {
     { 2, queues_rank, "MTU, service level, traffic class, partition, hop limit "
       "64, retries and timeouts reach queue pairs; numbers begin at random",
@@ -404,6 +436,10 @@ static const struct attribute_case {
       60, INT32_MAX, 0 },
     { 3, completions_rank, "never more is under way than a short completion "
       "queue holds", settings_queues, UINT32_MAX, 48, 0 },
+    { 3, growth_rank, "a completion queue grows with the peers that are met",
+      settings_queues, UINT32_MAX, INT32_MAX, 0 },
+    { 3, growth_rank, "where it cannot grow, it has room for all",
+      settings_queues, UINT32_MAX, INT32_MAX, 0, true },
     { 2, order_rank, "devices that keep order get plain lines", NULL,
       UINT32_MAX, INT32_MAX, 1 },
     { 2, order_rank, "unless only one of two does", NULL, UINT32_MAX,
@@ -419,6 +455,7 @@ int main(void)
         inline_most = cases[i].inline_most;
         cqe_most = cases[i].cqe_most;
         in_order = cases[i].in_order;
+        keeps_size = cases[i].keeps_size;
         wire_prepare();
         ok(ranks_run(cases[i].n, 60, cases[i].run, &kind, NULL) == 0, "rc: %s",
            cases[i].claim);

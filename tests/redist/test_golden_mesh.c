@@ -115,7 +115,7 @@ static void mesh_format(const struct dtensor_mesh *mesh, char *text,
     used = strlen(text);
     for (int i = 0; i < mesh->group.n && used < size; i++)
         used += (size_t)snprintf(text + used, size - used, "%c%d",
-                                 i ? ',' : ':', mesh->group.ranks[i]);
+                                 i ? ',' : ':', dtensor_mesh_rank(mesh, i));
 }
 
 /* PyTorch lets a dimension of size 1 be named twice in a slice; ours has one

@@ -191,7 +191,7 @@ static bool keeps_own(const struct dtensor_spec *src,
                       const struct dtn_pieces *received)
 {
     int64_t numel = dtn_numel(src->ndim, src->shape), both = 0, kept = 0;
-    int self = dtensor_mesh_index(src->mesh, dst->mesh->group.ranks[r]);
+    int self = dtensor_mesh_index(src->mesh, dtensor_mesh_rank(dst->mesh, r));
 
     for (int64_t g = 0; self >= 0 && g < numel; g++)
         both += where(src, self, g) >= 0 && where(dst, r, g) >= 0;

@@ -40,7 +40,8 @@ const char *rows(const struct dtensor_mesh *mesh)
     text[0] = '\0';
     for (int i = 0; i < mesh->group.n && used < (int)sizeof text; i++)
         used += snprintf(text + used, sizeof text - (size_t)used, "%s%d",
-                         !i ? "" : i % last ? "," : "|", mesh->group.ranks[i]);
+                         !i ? "" : i % last ? "," : "|",
+                                 dtensor_mesh_rank(mesh, i));
     return text;
 }
 

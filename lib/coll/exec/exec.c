@@ -7,6 +7,7 @@
  * them.
  */
 #include "base/error.h"
+#include "base/ranks.h"
 #include "base/reduce.h"
 #include "base/sparse.h"
 #include "boot/boot.h"
@@ -78,7 +79,7 @@ static void exec_describe(struct dtn_exec *exec)
     for (int i = 0; i < exec->nmet; i++) {
         struct dtn_exec_peer *peer = &exec->peers[exec->met[i]];
 
-        peer->rank = exec->group.ranks[exec->met[i]];
+        peer->rank = dtn_ranks_at(exec->group.ranks, exec->met[i]);
         peer->tp = dtn_wire_to(ctx, peer->rank);
         while (peer->tp && ctx->transports[peer->transport] != peer->tp)
             peer->transport++;
@@ -95,7 +96,8 @@ static int exec_unmet(struct dtn_exec *exec, struct dtensor_error *err)
     if (!exec->unmet)
         return dtn_fail_nomem(err, exec->sched.name, bytes);
     for (int i = 0; i < exec->nmet; i++)
-        exec->unmet[exec->nunmet++] = exec->group.ranks[exec->met[i]];
+        exec->unmet[exec->nunmet++] = dtn_ranks_at(exec->group.ranks,
+                                                   exec->met[i]);
     return 0;
 }
 

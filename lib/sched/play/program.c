@@ -15,6 +15,7 @@
 #include "base/array.h"
 #include "base/box.h"
 #include "base/error.h"
+#include "base/ranks.h"
 #include "sched/play/channels.h"
 #include "sched/sched.h"
 #include "dtensor.h"
@@ -36,7 +37,7 @@ struct maker {
 
 static int job_rank(const struct dtn_play_job *job, int position)
 {
-    return job->ranks ? job->ranks[position] : position;
+    return job->ranks ? dtn_ranks_at(job->ranks, position) : position;
 }
 
 /* ------------------------------------------------------------- channels --- */
