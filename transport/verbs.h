@@ -8,7 +8,8 @@
  * verbs_events    what the device says of itself: port down, GID gone
  * verbs_limits    what the machine allows: locked memory, queue pairs, MTU
  * verbs_fail      what the device refused, with the limit that explains it
- * verbs_rail      the devices of this rank, each with its completion queue
+ * verbs_rail      the devices of this rank
+ * verbs_completions   the completion queue of each
  * verbs_register  makes a range of memory known to the cards of all rails
  * verbs_keys      keys of a region on all rails, told to peers
  * verbs_memory    memory regions, registered once

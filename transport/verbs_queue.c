@@ -13,6 +13,7 @@
 #include "cluster/cluster.h"
 #include "transport/transport.h"
 #include "transport/verbs.h"
+#include "transport/verbs_completions.h"
 #include "transport/verbs_device.h"
 #include "transport/verbs_fail.h"
 #include "transport/verbs_meet.h"
@@ -86,7 +87,7 @@ static int queue_create(struct dtn_verbs *verbs, int rank,
         return dtn_fail_sys(err, errno, "verbs: queue pair for rank %d on %s: "
                             "%m", rank, rail->device.name);
     }
-    dtn_verbs_rail_add(rail);
+    dtn_verbs_completions_add(rail);
     queue->rail = rail;
     queue->psn &= 0xffffff;       /* random, so that it cannot be guessed     */
     queue->qp = qp;

@@ -15,6 +15,7 @@
 #include "cluster/cluster.h"
 #include "transport/device.h"
 #include "transport/verbs.h"
+#include "transport/verbs_completions.h"
 #include "transport/verbs_device.h"
 #include "transport/verbs_limits.h"
 #include "transport/verbs_queue.h"
@@ -25,59 +26,6 @@
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <stdint.h>
-
-enum { SIGNALLED_EVERY = 16 };    /* requests for each completion             */
-
-/* Make a completion queue with room for these queue pairs, or for as many as
- * the device allows.
- */
-static void rail_make_cq(struct dtn_verbs_rail *rail, int64_t queues)
-{
-    const int64_t want = queues * DTN_VERBS_DEPTH;
-
-    rail->cqe = want < rail->device.max_cqe ? (int)want : rail->device.max_cqe;
-    rail->cq = ibv_create_cq(rail->device.context, rail->cqe, NULL, NULL, 0);
-}
-
-/* A completion queue for one peer, which grows with the peers that are met.  A
- * device that does not let it grow gets one for all ranks of the world.
- */
-static int rail_open_cq(const struct dtn_verbs *verbs,
-                        struct dtn_verbs_rail *rail, struct dtensor_error *err)
-{
-    const int queues = dtn_verbs_queues_wanted(verbs->args.conf,
-                                               verbs->nrails);
-
-    rail->signalled_every = SIGNALLED_EVERY;
-    rail_make_cq(rail, queues);
-    if (rail->cq && ibv_resize_cq(rail->cq, rail->cqe) != 0) {
-        ibv_destroy_cq(rail->cq);
-        rail_make_cq(rail, (int64_t)queues * verbs->args.nranks);
-    }
-    if (!rail->cq)
-        return dtn_fail_sys(err, errno, "verbs: no completion queue of %d on "
-                            "%s: %m (see ulimit -l)", rail->cqe,
-                            rail->device.name);
-    return 0;
-}
-
-/* The completion queue has room for every completion that can arrive, so none
- * is lost.  If the device has less room, posting waits for it.  Then each
- * request asks for a completion: otherwise requests without one, of many
- * queues, could take all the room and never free it.
- */
-void dtn_verbs_rail_add(struct dtn_verbs_rail *rail)
-{
-    const int most = rail->device.max_cqe;
-    const int more = rail->cqe < most / 2 ? 2 * rail->cqe : most;
-
-    rail->queues++;
-    if ((int64_t)rail->queues * DTN_VERBS_DEPTH > rail->cqe
-        && more > rail->cqe && ibv_resize_cq(rail->cq, more) == 0)
-        rail->cqe = more;
-    if ((int64_t)rail->queues * 2 * SIGNALLED_EVERY > rail->cqe)
-        rail->signalled_every = 1;
-}
 
 static int rail_open(struct dtn_verbs *verbs, int k, struct dtensor_error *err)
 {
@@ -95,7 +43,9 @@ static int rail_open(struct dtn_verbs *verbs, int k, struct dtensor_error *err)
     if (!rail->pd)
         return dtn_fail_sys(err, errno, "verbs: no protection domain on %s: "
                             "%m", rail->device.name);
-    return rail_open_cq(verbs, rail, err);
+    return dtn_verbs_completions_open(rail,
+        dtn_verbs_queues_wanted(verbs->args.conf, verbs->nrails),
+        verbs->args.nranks, err);
 }
 
 int dtn_verbs_rails_open(struct dtn_verbs *verbs, struct dtensor_error *err)

@@ -33,7 +33,4 @@ struct dtn_verbs_rail {
 int dtn_verbs_rails_open(struct dtn_verbs *verbs, struct dtensor_error *err);
 void dtn_verbs_rails_close(struct dtn_verbs *verbs);
 
-/* One more queue pair will complete its requests there: make room for them. */
-void dtn_verbs_rail_add(struct dtn_verbs_rail *rail);
-
 #endif

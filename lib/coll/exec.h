@@ -82,10 +82,11 @@ int dtn_call_exec(const struct dtn_group *group, const struct dtn_call *call,
                   struct dtn_exec **execp, uint64_t *fingerprintp,
                   struct dtensor_error *err);
 
-/* Do this rank and the rank at a position load from each other?  Does every
- * pair of the group?
+/* Do this rank and the rank at a position load from each other?  Two ranks of
+ * the world?  Every pair of the group?
  */
 bool dtn_group_maps(const struct dtn_group *group, int position);
+bool dtn_ranks_map(const struct dtensor_ctx *ctx, int a, int b);
 bool dtn_group_mapped(const struct dtn_group *group);
 
 /* The name of the wires of the group: "shm", "tcp", ..., or "shm+net" for both.

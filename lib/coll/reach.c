@@ -15,15 +15,18 @@
 #include <stdbool.h>
 #include <string.h>
 
+bool dtn_ranks_map(const struct dtensor_ctx *ctx, int a, int b)
+{
+    return a == b
+           || (ctx->world.cluster->transport.intra_node == DTN_WIRE_SHM
+               && dtn_world_host(&ctx->world, a)
+                      == dtn_world_host(&ctx->world, b));
+}
+
 bool dtn_group_maps(const struct dtn_group *group, int position)
 {
-    const struct dtensor_ctx *ctx = group->ctx;
-    const int peer = dtn_ranks_at(group->ranks, position);
-
-    return peer == ctx->world.rank
-           || (ctx->world.cluster->transport.intra_node == DTN_WIRE_SHM
-               && dtn_world_host(&ctx->world, peer)
-                      == dtn_world_host(&ctx->world, ctx->world.rank));
+    return dtn_ranks_map(group->ctx, dtn_ranks_at(group->ranks, position),
+                         group->ctx->world.rank);
 }
 
 bool dtn_group_mapped(const struct dtn_group *group)

@@ -1,4 +1,4 @@
-/* dtensor/simulate.h - collectives on machines that are only described
+/* dtensor/simulate.h - calls and plans on machines that are only described
  *
  * dtensor_call_ways() predicts by a formula what one call costs.  A simulation
  * runs the schedules of all ranks, step by step, on ports, switches and links:
@@ -10,6 +10,7 @@
 #define DTENSOR_SIMULATE_H
 
 #include "collective.h"
+#include "plan.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -29,12 +30,14 @@ struct dtensor_machine {
     double notice_ns;          /* o of the receiver, for each signal          */
 };
 
-/* One of the calls that run together. */
+/* One of the calls and redistributes that run together. */
 struct dtensor_simulated {
     const struct dtensor_mesh *mesh;    /* its ranks; all of one context      */
     const struct dtensor_call *call;    /* the call                           */
     const char *algorithm;     /* NULL: the one that the call takes           */
     double start_ns;           /* when the ranks make it                      */
+    const struct dtensor_plan *plan;    /* a redistribute, or NULL: then mesh */
+                               /* and call; both, or neither: EINVAL          */
 };
 
 /* A message, or work of a CPU. */
@@ -71,13 +74,14 @@ struct dtensor_simulation {
                                /* end: what the last rank waited for          */
 };
 
-/* Simulate the calls together.  `visit` (may be NULL) is called for each event,
- * by end; then all ranks are played.  Without it, without noise, slow ranks
- * and failed links, only one host is played if all do the same.
+/* Simulate the calls and plans together.  `visit` (may be NULL) is called for
+ * each event, by end; then all ranks are played.  Without it, without noise,
+ * slow ranks and failed links, only one host is played if all do the same.
  *
  * Collective: no.   Blocks: no, and needs no peers: see dtensor_init_offline().
  * Owns:   *result is the caller's, for dtensor_simulation_fini().
- * Errors: EINVAL  a call is not valid or no algorithm of that name runs it; no
+ * Errors: EINVAL  a call is not valid, or has a plan beside it, or no algorithm
+ *                 of that name runs it; no
  *                 such topology, rank or link, or a topology with too few
  *                 hosts; a bandwidth of 0; a trace that is shorter than the
  *                 run; more than 2^28 steps;

@@ -168,6 +168,26 @@ void dtn_mesh_coord_of(const struct dtensor_mesh *mesh, int index, int coord[])
     }
 }
 
+int dtn_mesh_along(const struct dtensor_mesh *mesh, unsigned dims, int index,
+                   int position[])
+{
+    int coord[DTENSOR_MAX_DIMS], stride = mesh->group.n, n = 1;
+
+    dtn_mesh_coord_of(mesh, index, coord);
+    position[0] = 0;
+    for (int d = 0; d < mesh->ndim; d++) {
+        const bool along = dims >> d & 1;
+        const int size = along ? mesh->size[d] : 1;
+
+        stride /= mesh->size[d];
+        for (int i = n - 1; i >= 0; i--)
+            for (int c = size - 1, at = position[i]; c >= 0; c--)
+                position[i * size + c] = at + (along ? c : coord[d]) * stride;
+        n *= size;
+    }
+    return n;
+}
+
 int dtensor_mesh_coord(const struct dtensor_mesh *mesh, int rank, int coord[])
 {
     int index = dtensor_mesh_index(mesh, rank);

@@ -48,6 +48,12 @@ static inline int dtn_mesh_where(const struct dtensor_mesh *root, int rank)
 /* The coordinate of position `index` (0..size-1) of the mesh. */
 void dtn_mesh_coord_of(const struct dtensor_mesh *mesh, int index, int coord[]);
 
+/* The positions, ascending, that differ from position `index` in the dimensions
+ * of the bit set `dims` only.  Returns how many.
+ */
+int dtn_mesh_along(const struct dtensor_mesh *mesh, unsigned dims, int index,
+                   int position[]);
+
 /* The sub-mesh of the dimensions in the bit set `dims` that contains this rank;
  * for a rank outside the mesh, the one that contains the first rank of the
  * mesh.  If `dims` is 0 it is one rank without dimensions.   Errors: ENOMEM

@@ -8,8 +8,10 @@
  */
 #include "redist/exchange.h"
 #include "base/error.h"
+#include "base/ranks.h"
 #include "coll/exec.h"
 #include "coll/exec/exec.h"
+#include "job/ctx.h"
 #include "job/group.h"
 #include "layout/layout.h"
 #include "mesh/mesh.h"
@@ -71,17 +73,16 @@ static void exchange_drop(struct dtn_pieces *sent,
 /* In a scatter the root is the source of all pieces.  The source spec is
  * replicated, so a receiver's own coordinate would also hold each piece.
  */
-static int exchange_scatter(const struct dtn_phase *phase, int root,
+static int exchange_scatter(const struct dtn_phase *phase, int root, int me,
                             struct dtn_pieces *received,
                             struct dtn_pieces *sent, struct dtensor_error *err)
 {
-    const struct dtn_group *group = &phase->src.mesh->group;
-    int rc = dtn_pieces_received(&phase->src, &phase->dst, group->me, received,
-                                 err);
+    const int n = phase->src.mesh->group.n;
+    int rc = dtn_pieces_received(&phase->src, &phase->dst, me, received, err);
 
     for (int i = 0; i < received->n; i++)
         received->list[i].source = root;
-    for (int r = 0; rc == 0 && group->me == root && r < group->n; r++)
+    for (int r = 0; rc == 0 && me == root && r < n; r++)
         if (r != root)
             rc = dtn_pieces_between(&phase->src, &phase->dst, r, r, sent, err);
     for (int i = 0; i < sent->n; i++)
@@ -91,19 +92,20 @@ static int exchange_scatter(const struct dtn_phase *phase, int root,
 
 /* Between two meshes: positions in the mesh of all ranks of both meshes. */
 static int exchange_cross(const struct dtn_phase *phase,
-                          const struct dtensor_mesh *all,
+                          const struct dtensor_mesh *all, int rank,
                           struct dtn_pieces *received,
                           struct dtn_pieces *sent, struct dtensor_error *err)
 {
     const struct dtensor_mesh *from = phase->src.mesh, *to = phase->dst.mesh;
+    const int gives = dtensor_mesh_index(from, rank);
+    const int gets = dtensor_mesh_index(to, rank);
+    const int me = dtensor_mesh_index(all, rank);
     int rc = 0, n = 0;
 
-    if (to->group.me >= 0)
-        rc = dtn_pieces_received(&phase->src, &phase->dst, to->group.me,
-                                 received, err);
-    if (rc == 0 && from->group.me >= 0)
-        rc = dtn_pieces_sent(&phase->src, &phase->dst, from->group.me, sent,
-                             err);
+    if (gets >= 0)
+        rc = dtn_pieces_received(&phase->src, &phase->dst, gets, received, err);
+    if (rc == 0 && gives >= 0)
+        rc = dtn_pieces_sent(&phase->src, &phase->dst, gives, sent, err);
     for (int i = 0; i < received->n + sent->n; i++) {
         struct dtn_piece *piece = i < received->n
                                 ? &received->list[i]
@@ -115,24 +117,23 @@ static int exchange_cross(const struct dtn_phase *phase,
                                              piece->receiver));
     }
     for (int i = 0; i < sent->n; i++)
-        if (sent->list[i].receiver != all->group.me)
+        if (sent->list[i].receiver != me)
             sent->list[n++] = sent->list[i];
     sent->n = n;
     return rc;
 }
 
-/* List the pieces that this rank receives, including its own, and those that it
- * sends to others.  Terms are taken in coordinate order.
+/* List the pieces that position `me` receives, including its own, and those
+ * that it sends to others.  Terms are taken in coordinate order.
  */
-static int exchange_lists(const struct dtn_phase *phase, int root,
+static int exchange_lists(const struct dtn_phase *phase, int root, int me,
                           struct dtn_pieces *received, struct dtn_pieces *sent,
                           struct dtensor_error *err)
 {
-    const int me = phase->src.mesh->group.me;
     int rc;
 
     if (root != DTN_NO_ROOT) {
-        rc = exchange_scatter(phase, root, received, sent, err);
+        rc = exchange_scatter(phase, root, me, received, sent, err);
     } else {
         rc = dtn_pieces_received(&phase->src, &phase->dst, me, received, err);
         if (rc == 0)
@@ -201,25 +202,28 @@ const struct dtn_group *dtn_exchange_group(const struct dtensor_plan *r,
 }
 
 int dtn_step_exchange_init(const struct dtensor_plan *r,
-                           const struct dtn_redist_step *step,
+                           const struct dtn_redist_step *step, int rank,
                            struct dtn_step_exchange *x,
                            struct dtensor_error *err)
 {
     const struct dtn_phase *phase = &step->phase;
     const struct dtn_group *group = dtn_exchange_group(r, phase);
-    const struct dtn_group *from = &phase->src.mesh->group;
+    const int from = dtensor_mesh_index(phase->src.mesh, rank);
+    const int to = dtensor_mesh_index(phase->dst.mesh, rank);
     int rc;
 
     *x = (struct dtn_step_exchange){
         .exchange = dtn_exchange_of("redistribute", phase, group)
     };
-    x->exchange.out_count = step->count;
+    x->exchange.me = dtn_ranks_find(group->ranks, rank);
     x->exchange.window_bytes = step->window_bytes;
-    if (from->me >= 0 && (r->root == DTN_NO_ROOT || r->root == group->me))
-        x->exchange.in_count = (size_t)dtn_local_numel(&phase->src, from->me);
+    if (to >= 0)
+        x->exchange.out_count = (size_t)dtn_local_numel(&phase->dst, to);
+    if (from >= 0 && (r->root == DTN_NO_ROOT || r->root == x->exchange.me))
+        x->exchange.in_count = (size_t)dtn_local_numel(&phase->src, from);
     rc = phase->src.mesh != phase->dst.mesh
-       ? exchange_cross(phase, r->all, &x->received, &x->sent, err)
-       : exchange_lists(phase, r->root, &x->received, &x->sent, err);
+       ? exchange_cross(phase, r->all, rank, &x->received, &x->sent, err)
+       : exchange_lists(phase, r->root, from, &x->received, &x->sent, err);
     dtn_exchange_pieces(&x->exchange, &x->received, &x->sent);
     return rc;
 }
@@ -233,8 +237,9 @@ void dtn_step_exchange_fini(struct dtn_step_exchange *x)
 int dtn_exchange_emit(const struct dtensor_plan *r, int i,
                       struct dtn_sched *sched, struct dtensor_error *err)
 {
+    const int rank = r->all->ctx->world.rank;
     struct dtn_step_exchange x;
-    int rc = dtn_step_exchange_init(r, &r->step[i], &x, err);
+    int rc = dtn_step_exchange_init(r, &r->step[i], rank, &x, err);
 
     if (rc == 0)
         rc = dtn_emit_exchange(&x.exchange, sched, err);

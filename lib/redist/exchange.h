@@ -32,12 +32,13 @@ int dtn_exchange_exec(const struct dtn_group *group,
 /* The exchange of one step of a plan, with its pieces. */
 struct dtn_step_exchange {
     struct dtn_exchange exchange;      /* names the pieces below              */
-    struct dtn_pieces received;        /* by this rank, its own among them    */
+    struct dtn_pieces received;        /* by the rank, its own among them     */
     struct dtn_pieces sent;            /* to other ranks                      */
 };
 
+/* The part of a rank of the world; the exchange maps() for this rank. */
 int dtn_step_exchange_init(const struct dtensor_plan *plan,
-                           const struct dtn_redist_step *step,
+                           const struct dtn_redist_step *step, int rank,
                            struct dtn_step_exchange *x,
                            struct dtensor_error *err);
 void dtn_step_exchange_fini(struct dtn_step_exchange *x);

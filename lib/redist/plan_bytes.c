@@ -96,6 +96,7 @@ static uint64_t bytes_sched(const struct dtn_sched *sched,
                             const struct bytes_of *of)
 {
     const int me = dtn_ranks_at(ranks, sched->me);
+    const int terms = sched->terms ? sched->nterms : sched->n;
     uint64_t bytes = 0;
 
     for (int s = 0; s < sched->nsteps; s++) {
@@ -110,8 +111,9 @@ static uint64_t bytes_sched(const struct dtn_sched *sched,
         if (loads && step->src.rank >= 0 &&
             bytes_wanted(of, dtn_ranks_at(ranks, step->src.rank), me))
             bytes += step->bytes;
-        for (int p = 0; loads && step->src.rank < 0 && p < sched->n; p++)
-            if (bytes_wanted(of, dtn_ranks_at(ranks, p), me))
+        for (int t = 0; loads && step->src.rank < 0 && t < terms; t++)
+            if (bytes_wanted(of, dtn_ranks_at(ranks, sched->terms
+                                              ? sched->terms[t] : t), me))
                 bytes += step->bytes;
     }
     return bytes;
@@ -148,31 +150,6 @@ static uint64_t bytes_call(const struct dtn_phase *phase,
     return bytes;
 }
 
-static int bytes_ascending(const void *a, const void *b)
-{
-    return *(const int *)a - *(const int *)b;
-}
-
-/* The positions, ascending, that have the coordinates of `first` in all
- * dimensions but `dims`; in those `first` has 0.
- */
-static int bytes_group(const struct dtensor_mesh *mesh, unsigned dims,
-                       int first, int position[])
-{
-    int n = 1;
-
-    position[0] = first;
-    for (int m = mesh->ndim - 1, step = 1; m >= 0; step *= mesh->size[m--]) {
-        const int before = n;
-
-        for (int c = 1; dims >> m & 1 && c < mesh->size[m]; c++)
-            for (int i = 0; i < before; i++)
-                position[n++] = position[i] + c * step;
-    }
-    qsort(position, (size_t)n, sizeof *position, bytes_ascending);
-    return n;
-}
-
 static bool bytes_leads(const struct dtensor_mesh *mesh, unsigned dims,
                         int position)
 {
@@ -199,7 +176,7 @@ static uint64_t bytes_calls(const struct dtn_phase *phase, size_t each,
 
         if (!bytes_leads(mesh, phase->dims, p))
             continue;
-        group.n = ranks.n = bytes_group(mesh, phase->dims, p, rank);
+        group.n = ranks.n = dtn_mesh_along(mesh, phase->dims, p, rank);
         for (int i = 0; i < group.n; i++)
             rank[i] = dtensor_mesh_rank(mesh, rank[i]);
         bytes += bytes_call(phase, &group,

@@ -10,6 +10,7 @@
 #include "boot/boot.h"
 #include "coll/exec.h"
 #include "coll/exec/exec.h"
+#include "job/ctx.h"
 #include "job/group.h"
 #include "mesh/mesh.h"
 #include "redist/exchange.h"
@@ -59,7 +60,8 @@ static int ready_exchange(struct dtensor_plan *r, struct dtn_redist_step *step,
     step->group = dtn_exchange_group(r, phase);
     if (step->group->me < 0)                 /* of the other mesh            */
         return 0;
-    rc = dtn_step_exchange_init(r, step, &x, err);
+    rc = dtn_step_exchange_init(r, step, step->group->ctx->world.rank, &x,
+                                err);
     if (rc == 0)
         rc = dtn_exchange_exec(step->group, &x.exchange, &step->exec, err);
     if (rc == 0)

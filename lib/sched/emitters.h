@@ -21,6 +21,19 @@ struct dtn_growth { double constant, log2n, per_peer, not_power_of_two; };
 /* Bytes, as multiples of the whole buffer, of a block and of a chunk. */
 struct dtn_amount { struct dtn_growth whole, block, chunk; };
 
+/* Which ranks of a host send to other hosts at the same time, with ranks in the
+ * order of hosts.
+ */
+enum dtn_senders {
+    DTN_SENDERS_ALL,            /* all of them, to peers at all distances   */
+    DTN_SENDERS_ONE,              /* one: a tree, or the root with all        */
+    DTN_SENDERS_TWO,              /* two: two trees                           */
+    DTN_SENDERS_RING,             /* the last, to the next host: what comes   */
+                                  /* is passed on at once                     */
+    DTN_SENDERS_LOCKSTEP          /* the last, to the next host: each step    */
+                                  /* waits until the next rank is ready       */
+};
+
 /* The cost of a call by an emitter on the busiest rank. */
 struct dtn_weight {
     struct dtn_growth hops;       /* signals that wait for each other         */
@@ -35,6 +48,7 @@ struct dtn_weight {
         int most;                 /* largest number of chunks                 */
     } chunk;                      /* chunks of a pipelined message            */
     struct dtn_amount moved;      /* bytes loaded from or put to peers        */
+    struct dtn_amount rooted;     /* more such bytes, by the root alone       */
     struct dtn_amount eager_moved; /* more such bytes if messages are eager   */
     struct dtn_amount folded;     /* bytes of terms that reductions read      */
     struct dtn_amount copied;     /* bytes copied within the rank             */
@@ -43,8 +57,9 @@ struct dtn_weight {
     struct dtn_amount acc;        /* of ACC,                                  */
     struct dtn_amount converted;  /* of own terms converted to the            */
                                   /* accumulator type, in ACC                 */
-    bool neighbours;              /* each rank has one sender and one         */
-                                  /* receiver, so the hosts form a ring       */
+    enum dtn_senders senders;     /* to other hosts                           */
+    bool overlaps;                /* all is posted at once: between hosts a   */
+                                  /* message is posted while another moves    */
     bool incast;                  /* incast: every rank receives from all     */
                                   /* others at once                           */
     double waits;                 /* of the host for its device, if it copies */
@@ -66,6 +81,8 @@ struct dtn_emitter {
     struct dtn_weight weight;     /* cost over all ranks; of a hierarchy:     */
                                   /* over the ranks of one host               */
     struct dtn_weight between_hosts; /* cost of a hierarchy over the hosts    */
+    bool hides;                   /* of a hierarchy: bytes move between hosts */
+                                  /* while others are reduced inside          */
 };
 extern const struct dtn_emitter dtn_emitters[];  /* ends with emit NULL       */
 

@@ -293,6 +293,26 @@ void dtn_sched_neutral(struct dtn_sched *sched, struct dtn_span dst,
                    .box = -1, .dst = dst, .bytes = bytes });
 }
 
+void dtn_sched_append(struct dtn_sched *sched, const struct dtn_sched *more,
+                      const int position[])
+{
+    for (int s = 0; s < more->nsteps; s++) {
+        struct dtn_step step = more->steps[s];
+
+        if (step.op <= DTN_OP_WAIT)
+            step.peer = position[step.peer];
+        else if (step.src.rank >= 0)
+            step.src.rank = position[step.src.rank];
+        if (step.op == DTN_OP_FOLD && step.src.rank < 0)
+            step.terms = more->terms ? more->nterms : more->n;
+        if (step.box >= 0)
+            step.bytes = dtn_box_count(&more->boxes[step.box])
+                       * dtensor_dtype_size(more->dtype);
+        step.box = -1;
+        sched_push(sched, &step);
+    }
+}
+
 size_t dtn_sched_scratch(const struct dtn_sched *sched)
 {
     const size_t line = DTN_CACHE_LINE;

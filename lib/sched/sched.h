@@ -203,6 +203,13 @@ void dtn_sched_neutral(struct dtn_sched *sched, struct dtn_span dst,
 void dtn_sched_expose_range(struct dtn_sched *sched, enum dtn_space space,
                     struct dtn_range range);
 
+/* Append the steps of another schedule of the same rank, whose position p is
+ * position[p] here.  They are for a simulation: boxes become bytes, and a FOLD
+ * of the sources -1 has its number of terms.  Offsets stay as they are.
+ */
+void dtn_sched_append(struct dtn_sched *sched, const struct dtn_sched *more,
+                      const int position[]);
+
 /* Memory of TMP and ACC together, in bytes. */
 size_t dtn_sched_scratch(const struct dtn_sched *sched);
 

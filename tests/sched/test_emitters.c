@@ -303,8 +303,8 @@ static void test_choose(void)
        == DTN_EAGER_MAX, "8 bytes over 4 ranks go in the signal");
     ok(chosen(DTN_COLL_ALLREDUCE, 4, 2048, DTN_REACH_MAP, NULL)->needs
        == DTN_REACH_MAP, "8 KiB over 4 ranks that map go direct");
-    ok(chosen(DTN_COLL_ALLREDUCE, 4, 2048, DTN_REACH_HOST, NULL)->algorithm
-       == DTN_ALG_HIERARCHICAL, "and over hosts of several ranks by hierarchy");
+    ok(chosen(DTN_COLL_ALLREDUCE, 4, 1 << 14, DTN_REACH_HOST, NULL)->algorithm
+       == DTN_ALG_HIERARCHICAL, "64 KiB over hosts by hierarchy");
     ok(chosen(DTN_COLL_ALLREDUCE, 4, 20, DTN_REACH_HOST, tuning)->algorithm
        == DTN_ALG_TREE, "unless [tuning] says otherwise");
     ok(chosen(DTN_COLL_ALLREDUCE, 64, 2, DTN_REACH_PUT, NULL)->algorithm

@@ -9,7 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-int sim_member_open(struct sim_member *member, struct dtensor_error *err)
+int sim_member_open(struct sim_member *member, const char *identity,
+                    struct dtensor_error *err)
 {
     int rc;
 
@@ -18,7 +19,7 @@ int sim_member_open(struct sim_member *member, struct dtensor_error *err)
     rc = dtn_whoami(sim_job.path, &member->log, &member->world, err);
     return rc != 0 ? rc
          : dtn_boot_open(&(struct dtn_boot_args){ .world = &member->world,
-                             .identity = "", .log = &member->log },
+                             .identity = identity, .log = &member->log },
                          &member->boot, err);
 }
 

@@ -16,8 +16,11 @@ struct sim_member {
     struct dtn_boot *boot;        /* NULL: it could not join                  */
 };
 
-/* Join with what sim_job says.  Close it, also after a failure. */
-int sim_member_open(struct sim_member *member, struct dtensor_error *err);
+/* Join with what sim_job says; all ranks must have the same `identity`.  Close
+ * it, also after a failure.
+ */
+int sim_member_open(struct sim_member *member, const char *identity,
+                    struct dtensor_error *err);
 void sim_member_close(struct sim_member *member);
 
 /* Gather the number of each rank, and share the page of the heartbeats with the

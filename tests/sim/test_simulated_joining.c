@@ -1,15 +1,18 @@
-/* test_simulated_joining.c - thousands of ranks join, and one of them dies
+/* test_simulated_joining.c - thousands of ranks join, and one is lost or odd
  *
  * The joining and watching of lib/boot, for so many ranks that whole contexts
  * would not fit into one process: each joins, gathers a blob of every rank, and
  * watches.  Then one dies, and all others must name it soon.  What each sends
  * is held against a model, which also says it for more ranks than fit here.
+ * In other jobs one rank is never started, starts late or too late, or has
+ * other settings.
  *
  *     test_simulated_joining [RANKS [PER_HOST [SEED]]]
  *
  * Without this test, a tree of 64 hosts would be tried for the first time by
  * who owns 64 hosts.
  */
+#include "base/compiler.h"
 #include "boot/boot.h"
 #include "dtensor.h"
 #include "tests/sim/job.h"
@@ -34,10 +37,28 @@ static struct outcome {
     int64_t joined_ns, named_ns;  /* when                                     */
     int named;                    /* the rank that is lost; -1: none          */
     bool right;                   /* what it gathered                         */
+    int rc, culprit;              /* of an error                              */
     struct sim_use use;           /* until it had joined                      */
     char text[500];               /* of an error                              */
 } outcomes[RANKS_MAX];
-static int victim;                /* the rank that dies                       */
+static int victim;                /* the rank that dies, or is odd            */
+static const struct odd {
+    const char *claim;
+    int64_t late_ns;              /* it opens so late; -1: never              */
+    const char *identity;         /* its settings                             */
+    int rc;                       /* what the others return                   */
+    const char *words;            /* in their errors                          */
+    int64_t within_ns;            /* from the start until all know            */
+} odds[] = {
+    { "one is never started", -1, "", DTENSOR_ETIME, "did not join within 8.0 "
+      "s (is it started?", 8000 * MS + SOON_NS },
+    { "one is 3 s late", 3000 * MS, "", 0, "", 3000 * MS + SOON_NS },
+    { "one is 12 s late, for which nobody waits", 12000 * MS, "",
+      DTENSOR_ETIME, "did not join within 8.0 s", 8000 * MS + SOON_NS },
+    { "one has other settings", 0, "[cluster] name = \"other\"\n",
+      DTENSOR_EMISMATCH, "started with other settings: ", SOON_NS },
+};
+static const struct odd *odd;     /* of the victim; NULL: it dies             */
 static int64_t died_ns;
 
 static void rank_watch(struct dtn_boot *boot, int rank)
@@ -66,15 +87,25 @@ static void rank_watch(struct dtn_boot *boot, int rank)
 static void rank_run(int rank)
 {
     struct dtensor_error err = { .rank = -1 };
+    const bool is_odd = odd && rank == victim;
     struct sim_member member;
     int rc;
 
     outcomes[rank].named = -1;
-    rc = sim_member_open(&member, &err);
+    if (is_odd && odd->late_ns < 0)
+        return;
+    if (is_odd && odd->late_ns > 0)
+        nanosleep(&(struct timespec){ .tv_sec = odd->late_ns / (1000 * MS) },
+                  NULL);
+    rc = sim_member_open(&member, is_odd ? odd->identity : "", &err);
     if (rc == 0)
         rc = sim_member_gather(&member, &outcomes[rank].right, &err);
-    if (rc == 0)
+    if (rc == 0 && !odd)
         rank_watch(member.boot, rank);
+    else
+        outcomes[rank].named_ns = sim_now();
+    outcomes[rank].rc = rc;
+    outcomes[rank].culprit = err.rank;
     snprintf(outcomes[rank].text, sizeof outcomes[rank].text, "%s",
              rc == 0 ? "" : err.text);
     sim_member_close(&member);
@@ -96,6 +127,28 @@ static void check(const struct sim_options *options)
         named_ns = one->named_ns > named_ns ? one->named_ns : named_ns;
         if ((!one->right || one->named != victim) && failed + wrong < 8)
             note("rank %d names %d; %s", r, one->named, one->text);
+    }
+}
+
+/* All others return the same, in time, and name the odd rank. */
+static void check_odd(const struct sim_options *options)
+{
+    char name[32];
+
+    snprintf(name, sizeof name, "rank %d ", victim);
+    for (int r = 0; r < options->nranks; r++) {
+        const struct outcome *one = &outcomes[r];
+        const bool right = one->rc == odd->rc && strstr(one->text, odd->words)
+            && (odd->rc == 0 ? one->right : one->culprit == victim
+                                            && strstr(one->text, name));
+
+        if (r == victim)
+            continue;
+        wrong += !right;
+        named_ns = one->named_ns > named_ns ? one->named_ns : named_ns;
+        if (!right && wrong < 8)
+            note("rank %d returns %d, %d: %s", r, one->rc, one->culprit,
+                 one->text);
     }
 }
 
@@ -142,6 +195,25 @@ static void test_use(void)
        "%" PRIu64 " and %" PRIu64, leader.sends, leader.bytes, sends, bytes);
 }
 
+/* What is done with a rank that dies is done: now one is odd instead. */
+static void test_odd(struct sim_options options)
+{
+    struct sim_result result;
+
+    options.fault = (struct sim_fault){ .kind = SIM_NONE };
+    options.end = check_odd;
+    for (odd = odds; odd < odds + DTN_COUNT(odds); odd++) {
+        memset(outcomes, 0, sizeof outcomes);
+        wrong = 0;
+        named_ns = 0;
+        sim_run(&options, &result);
+        ok(wrong == 0 && result.hung == 0 && result.leaked == 0
+           && named_ns < odd->within_ns, "%s: the others return %d after %.1f "
+           "ms, %s", odd->claim, odd->rc, (double)named_ns / 1e6,
+           outcomes[0].text);
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct sim_options options = {
@@ -164,7 +236,6 @@ int main(int argc, char **argv)
                                         .later = true, .call = 100,
                                         .ns = HEARD_NS };
     sim_run(&options, &result);
-    unlink(sim_job.path);
     ok(failed == 0 && result.hung == 0, "%d ranks on %d hosts have joined and "
        "gathered after %.1f ms, %d of them wrongly", sim_job.n, sim_job.hosts,
        (double)joined_ns / 1e6, failed);
@@ -172,5 +243,7 @@ int main(int argc, char **argv)
        "name it, the last %.1f ms later", (double)(named_ns - died_ns) / 1e6);
     ok(result.leaked == 0, "nothing is left");
     test_use();
+    test_odd(options);
+    unlink(sim_job.path);
     return done();
 }

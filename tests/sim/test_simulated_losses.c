@@ -132,7 +132,7 @@ static void rank_run(int rank)
 
     mine->named = -1;
     sleep_until(part->opens);
-    rc = sim_member_open(&member, &err);
+    rc = sim_member_open(&member, "", &err);
     sleep_until(part->gathers);
     if (rc == 0)
         rc = sim_member_gather(&member, &right, &err);

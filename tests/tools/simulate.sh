@@ -50,6 +50,30 @@ CHECK
     ok $? "the trace is JSON with the work and the messages of all 32 ranks"
 fi
 
+plan_=(--simulate --mesh 32 --per-host 8 --shape 256x256 --from "S(0)" --to "S(1)")
+run "${plan_[@]}" --topology fat-tree:2/1x2
+is "every route of a redistribute is simulated" \
+    "$status|$err|$(head -n 1 "$dir/out")|$(grep -cE '^  (direct|merged|min-cost|greedy) +[0-9.]+ [um]s ' "$dir/out")|$(grep -c '^fastest .*; taken direct' "$dir/out")" \
+    "0||S(0) to S(1) of 256x256 over 32 ranks, 8 on each host, fat-tree:2/1x2|4|1"
+run "${plan_[@]}" --route direct --trace "$dir/trace"
+is "one route: critical path" \
+    "$status|$(grep -c '^critical path:$' "$dir/out")|$(grep -c '"name":"put"' "$dir/trace")" \
+    "0|1|$((32 * 24))"
+if command -v python3 >/dev/null && "$plan" "${case_[@]}" --json >"$dir/ways" 2>/dev/null; then
+    "$plan" "${plan_[@]}" --route direct --json >"$dir/one"
+    python3 - "$dir/ways" "$dir/one" <<'CHECK'
+import json, sys
+ways, one = (json.load(open(f)) for f in sys.argv[1:])
+assert ways["collective"] == "allreduce" and ways["bytes"] == 1 << 20
+assert [w["name"] for w in ways["ways"] if w["taken"]] and "links" not in ways["ways"][0]
+assert one["from"] == "S(0)" and one["ranks"] == 32 and len(one["ways"]) == 1
+path = one["ways"][0]["critical_path"]
+assert abs(path[-1]["end_us"] - one["ways"][0]["simulated_us"]) < 1e-6
+assert one["ways"][0]["links"][0]["busy_us"] > 0
+CHECK
+    ok $? "--json has the table, and of one way its path and links"
+fi
+
 refuses "holds 2 hosts, the cluster has 4" "${case_[@]}" --topology fat-tree:2/1x1
 refuses "a bandwidth of 0" "${case_[@]}" --topology fat-tree:2/1x2,bandwidth=0
 printf '10 5\n' >"$dir/short"
@@ -63,6 +87,7 @@ refuses "2147483648" allreduce --simulate --size 1M --mesh 2147483648
 refuses "go with --simulate" allreduce --size 1M --mesh 32 --topology flat
 refuses "--simulate goes with a collective" --simulate --mesh 4 --draw
 refuses "of which --algorithm" "${case_[@]}" --trace "$dir/x"
-refuses "do not go together" "${case_[@]}" --json
+refuses "of which --route" "${plan_[@]}" --trace "$dir/x"
+refuses "--svg do not go together" "${case_[@]}" --svg
 refuses "cannot write" "${case_[@]}" --algorithm ring --trace "$dir/no/where"
 done_testing

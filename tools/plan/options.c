@@ -57,7 +57,7 @@ static const struct plan_row plan_rows[] = {
     { "algorithm", 'A', "NAME", AT(algorithm),
       "of a collective: this one, not the one taken" },
     { "simulate", 'S', NULL, AT(simulate),
-      "of a collective: play its steps, on these links:" },
+      "play a collective or redistribute on these links:" },
     { "topology", 'T', "KIND:SIZES", AT(topology),
       "links: flat, fat-tree:32/16x64, dragonfly:8x16x33" },
     { "noise", 'N', "LENGTH/EVERY", AT(noise),
@@ -238,9 +238,10 @@ static int options_check_tensor(const struct plan_options *opt)
 /* Options of a simulation without one. */
 static int options_check_simulate(const struct plan_options *opt)
 {
-    if (opt->simulate && !opt->collective)
+    if (opt->simulate && (opt->op || opt->module || opt->layout
+                          || (!opt->collective && !opt->to)))
         return plan_usage("--simulate goes with a collective, such as "
-                          "allreduce");
+                          "allreduce, or a redistribute, --from and --to");
     if (opt->simulate && (opt->draw || opt->svg))
         return plan_usage("--simulate and --%s do not go together",
                           opt->svg ? "svg" : "draw");
@@ -248,11 +249,9 @@ static int options_check_simulate(const struct plan_options *opt)
                            || opt->failed || opt->trace))
         return plan_usage("--topology, --noise, --slow, --failed and --trace "
                           "go with --simulate");
-    if (opt->simulate && opt->json)
-        return plan_usage("--simulate and --json do not go together; --trace "
-                          "writes JSON");
-    if (opt->trace && !opt->algorithm)
-        return plan_usage("--trace: of which --algorithm?");
+    if (opt->trace && !plan_simulates_one(opt))
+        return plan_usage("--trace: of which %s?", opt->collective
+                          ? "--algorithm" : "--route");
     return PLAN_GOOD;
 }
 

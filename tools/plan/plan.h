@@ -9,7 +9,8 @@
  * op.c        which placements an operator takes
  * module.c    what each module of a plan moves; its parts are in model.h
  * ways.c      what a collective would cost, by every algorithm
- * simulate.c  what it takes on a machine that is described, step by step
+ * simulate.c  what it takes on a machine that is described, step by step;
+ *             simulate_json.c for programs
  * picture.c   as SVG or text: a mesh, a tensor, before and after, a schedule
  *
  * Only <dtensor.h>, ../draw, libc and (json.c) libjansson are used.
@@ -20,6 +21,7 @@
 #include "dtensor.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 #define PLAN_COUNT(array) (sizeof(array) / sizeof(array)[0])
 
@@ -137,6 +139,25 @@ void plan_ways_text(const struct plan_job *job, FILE *stream);
 int plan_ways_json(const struct plan_job *job, FILE *stream);
 int plan_simulate(const struct plan_job *job, const struct plan_options *opt,
                   FILE *stream);
+
+/* A way to do it that was played: an algorithm or a route. */
+struct plan_simulated {
+    const char *name;             /* of it                                    */
+    double predicted_ns;          /* by the formula                           */
+    bool taken;                   /* by a run                                 */
+    struct dtensor_simulation result;         /* what was played              */
+};
+int plan_simulate_json(const struct plan_job *job,
+                       const struct plan_options *opt,
+                       const struct plan_simulated ways[], int n,
+                       FILE *stream);
+
+/* Is one way played, with details? */
+static inline bool plan_simulates_one(const struct plan_options *opt)
+{
+    return opt->collective ? opt->algorithm != NULL
+                           : strcmp(opt->route, "auto") != 0;
+}
 
 /* simulate_trace.c: the visitor of dtensor_simulate() that writes Trace Event
  * Format, which Perfetto reads, to a FILE; _begin() and _end() frame it.

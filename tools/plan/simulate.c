@@ -1,11 +1,13 @@
-/* simulate.c - what a collective takes on a machine that is described
+/* simulate.c - what a collective or a redistribute takes on a machine that is
+ * described
  *
  *   $ dtensor-plan allreduce --simulate --size 1M --mesh 1024 --per-host 8 \
  *         --topology fat-tree:32/16x4
  *
  * Every algorithm is played step by step, and its time printed beside that of
  * the formula by which algorithms are chosen.  With --algorithm one is played,
- * and its critical path and busiest links are shown.
+ * and its critical path and busiest links are shown.  Of a redistribute every
+ * route is played, or the one that --route names.
  */
 #include "tools/draw/bytes.h"
 #include "tools/plan/plan.h"
@@ -21,88 +23,141 @@ static int simulate_say(const struct dtensor_error *err)
     return PLAN_BAD;
 }
 
-static int simulate_one(const struct plan_job *job,
-                        const struct plan_options *opt, const char *algorithm,
-                        FILE *trace, struct dtensor_simulation *result)
+/* ----------------------------------------------------------------- ways --- */
+
+static int play(const struct plan_options *opt,
+                const struct dtensor_simulated *asked, FILE *trace,
+                struct plan_simulated *way)
 {
     const struct dtensor_machine machine = {
         .topology = opt->topology, .noise = opt->noise, .slow = opt->slow,
         .failed = opt->failed };
-    const struct dtensor_simulated call = { .mesh = job->mesh,
-                                            .call = &job->call,
-                                            .algorithm = algorithm };
     struct dtensor_error err;
 
-    if (dtensor_simulate(&machine, &call, 1, trace ? plan_trace_event : NULL,
-                         trace, result, &err) == 0)
+    if (dtensor_simulate(&machine, asked, 1, trace ? plan_trace_event : NULL,
+                         trace, &way->result, &err) == 0)
         return PLAN_GOOD;
     return simulate_say(&err);
 }
+
+static int play_plan(const struct plan_options *opt,
+                     const struct dtensor_plan *plan, FILE *trace,
+                     struct plan_simulated *way)
+{
+    struct dtensor_plan_info info;
+
+    dtensor_plan_info(plan, &info);
+    way->name = plan_routes[info.route];
+    way->predicted_ns = info.predicted_us * 1e3;
+    return play(opt, &(struct dtensor_simulated){ .plan = plan }, trace, way);
+}
+
+static int play_call(const struct plan_job *job,
+                     const struct plan_options *opt, const char *algorithm,
+                     FILE *trace, struct plan_simulated *way)
+{
+    const struct dtensor_simulated asked = { .mesh = job->mesh,
+                                             .call = &job->call,
+                                             .algorithm = algorithm };
+
+    way->name = algorithm;
+    for (int i = 0; i < job->nways; i++)
+        if (strcmp(job->ways[i].name, algorithm) == 0) {
+            way->predicted_ns = job->ways[i].ns;
+            way->taken = job->ways[i].taken != 0;
+        }
+    return play(opt, &asked, trace, way);
+}
+
+/* Every algorithm of the call. */
+static int play_calls(const struct plan_job *job,
+                      const struct plan_options *opt,
+                      struct plan_simulated ways[], int *np)
+{
+    int status = PLAN_GOOD;
+
+    for (int i = 0; i < job->nways && status == PLAN_GOOD; i++) {
+        status = play_call(job, opt, job->ways[i].name, NULL, &ways[*np]);
+        *np += status == PLAN_GOOD;
+    }
+    return status;
+}
+
+/* Every route that there is. */
+static int play_routes(const struct plan_job *job,
+                       const struct plan_options *opt,
+                       struct plan_simulated ways[], int *np)
+{
+    struct dtensor_plan_info taken;
+    int status = PLAN_GOOD;
+
+    dtensor_plan_info(job->plan, &taken);
+    for (int i = DTENSOR_ROUTE_AUTO + 1;
+         i < DTENSOR_NROUTES && status == PLAN_GOOD; i++) {
+        const struct dtensor_plan_options options = {
+            .route = (enum dtensor_route)i };
+        struct dtensor_plan *plan;
+
+        if (dtensor_plan_create(&job->from, &job->to, &options, &plan, NULL))
+            continue;
+        status = play_plan(opt, plan, NULL, &ways[*np]);
+        ways[*np].taken = taken.route == options.route;
+        *np += status == PLAN_GOOD;
+        dtensor_plan_destroy(plan);
+    }
+    return status;
+}
+
+/* ---------------------------------------------------------------- table --- */
 
 static void simulate_head(const struct plan_job *job,
                           const struct plan_options *opt, FILE *stream)
 {
     char bytes[32];
 
-    fprintf(stream, "%s of %s over %d ranks", plan_collectives[job->call.coll],
-            draw_bytes((double)job->size, bytes, sizeof bytes),
-            dtensor_mesh_size(job->mesh));
+    if (job->plan)
+        fprintf(stream, "%s to %s of %s", opt->from, opt->to, opt->shape);
+    else
+        fprintf(stream, "%s of %s", plan_collectives[job->call.coll],
+                draw_bytes((double)job->size, bytes, sizeof bytes));
+    fprintf(stream, " over %d ranks", dtensor_mesh_size(job->mesh));
     if (job->per_host > 0)
         fprintf(stream, ", %d on each host", job->per_host);
     fprintf(stream, ", %s\n", opt->topology ? opt->topology : "flat");
 }
 
-/* ---------------------------------------------------------------- table --- */
-
-static void table_head(const struct plan_job *job,
-                       const struct plan_options *opt, FILE *stream)
+static void table_line(const struct plan_simulated *way, FILE *stream)
 {
-    simulate_head(job, opt, stream);
-    fprintf(stream, "  %-14s %12s %12s %8s %9s\n", "algorithm", "simulated",
-            "predicted", "ratio", "played");
-}
-
-static void table_line(const struct dtensor_way *way, double ns, int ranks,
-                       FILE *stream)
-{
+    const double ns = way->result.ns;
     char simulated[32], predicted[32];
 
     fprintf(stream, "  %-14s %12s %12s %8.2f %9d  %s\n", way->name,
             draw_time(ns / 1e3, simulated, sizeof simulated),
-            draw_time(way->ns / 1e3, predicted, sizeof predicted),
-            way->ns / ns, ranks, way->taken ? "taken" : "");
+            draw_time(way->predicted_ns / 1e3, predicted, sizeof predicted),
+            ns > 0 ? way->predicted_ns / ns : 1, way->result.ranks,
+            way->taken ? "taken" : "");
 }
 
-static int simulate_table(const struct plan_job *job,
-                          const struct plan_options *opt, FILE *stream)
+static void simulate_table(const struct plan_job *job,
+                           const struct plan_simulated ways[], int n,
+                           FILE *stream)
 {
-    const struct dtensor_way *best = NULL, *taken = NULL;
-    double best_ns = 0, taken_ns = 0;
+    const struct plan_simulated *best = NULL, *taken = NULL;
 
-    for (int i = 0; i < job->nways; i++) {
-        const struct dtensor_way *way = &job->ways[i];
-        struct dtensor_simulation result;
-        int status = simulate_one(job, opt, way->name, NULL, &result);
-
-        if (status != PLAN_GOOD)
-            return status;
-        if (i == 0)
-            table_head(job, opt, stream);
-        table_line(way, result.ns, result.ranks, stream);
-        if (!best || result.ns < best_ns) {
-            best = way;
-            best_ns = result.ns;
-        }
-        if (way->taken) {
-            taken = way;
-            taken_ns = result.ns;
-        }
-        dtensor_simulation_fini(&result);
+    fprintf(stream, "  %-14s %12s %12s %8s %9s\n",
+            job->plan ? "route" : "algorithm", "simulated", "predicted",
+            "ratio", "played");
+    for (int i = 0; i < n; i++) {
+        table_line(&ways[i], stream);
+        if (!best || ways[i].result.ns < best->result.ns)
+            best = &ways[i];
+        if (ways[i].taken)
+            taken = &ways[i];
     }
     if (best && taken)
         fprintf(stream, "fastest %s; taken %s, %.2f times as long\n",
-                best->name, taken->name, best_ns > 0 ? taken_ns / best_ns : 1);
-    return PLAN_GOOD;
+                best->name, taken->name, best->result.ns > 0
+                ? taken->result.ns / best->result.ns : 1);
 }
 
 /* -------------------------------------------------------------- details --- */
@@ -156,9 +211,10 @@ static void simulate_details(const struct dtensor_simulation *result,
 
 /* ---------------------------------------------------------------- whole --- */
 
-static int simulate_traced(const struct plan_job *job,
-                           const struct plan_options *opt,
-                           struct dtensor_simulation *result)
+/* Play one way, with a trace of it if that is asked for. */
+static int simulate_one(const struct plan_job *job,
+                        const struct plan_options *opt,
+                        struct plan_simulated *way)
 {
     FILE *trace = opt->trace ? fopen(opt->trace, "we") : NULL;
     int status;
@@ -170,13 +226,14 @@ static int simulate_traced(const struct plan_job *job,
     }
     if (trace)
         plan_trace_begin(trace);
-    status = simulate_one(job, opt, opt->algorithm, trace, result);
+    status = job->plan ? play_plan(opt, job->plan, trace, way)
+                       : play_call(job, opt, opt->algorithm, trace, way);
     if (trace)
         plan_trace_end(trace);
     if (trace && fclose(trace) != 0 && status == PLAN_GOOD) {
         fprintf(stderr, "%s: cannot write %s: %s\n", plan_program, opt->trace,
                 strerror(errno));
-        dtensor_simulation_fini(result);
+        dtensor_simulation_fini(&way->result);
         return PLAN_BAD;
     }
     return status;
@@ -185,17 +242,26 @@ static int simulate_traced(const struct plan_job *job,
 int plan_simulate(const struct plan_job *job, const struct plan_options *opt,
                   FILE *stream)
 {
-    struct dtensor_simulation result;
-    int status;
+    static struct plan_simulated ways[PLAN_WAYS_MAX];
+    const bool one = plan_simulates_one(opt);
+    int n = 0, status;
 
-    if (opt->algorithm) {
-        status = simulate_traced(job, opt, &result);
-        if (status != PLAN_GOOD)
-            return status;
+    if (one)
+        n = (status = simulate_one(job, opt, &ways[0])) == PLAN_GOOD;
+    else if (job->plan)
+        status = play_routes(job, opt, ways, &n);
+    else
+        status = play_calls(job, opt, ways, &n);
+    if (status == PLAN_GOOD && opt->json) {
+        status = plan_simulate_json(job, opt, ways, n, stream);
+    } else if (status == PLAN_GOOD) {
         simulate_head(job, opt, stream);
-        simulate_details(&result, stream);
-        dtensor_simulation_fini(&result);
-        return PLAN_GOOD;
+        if (one)
+            simulate_details(&ways[0].result, stream);
+        else
+            simulate_table(job, ways, n, stream);
     }
-    return simulate_table(job, opt, stream);
+    for (int i = 0; i < n; i++)
+        dtensor_simulation_fini(&ways[i].result);
+    return status;
 }

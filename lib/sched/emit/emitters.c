@@ -41,6 +41,7 @@
 const struct dtn_emitter dtn_emitters[] = {
     { ROW(ALLREDUCE, "carry", DIRECT, PUT, DTN_EAGER_MAX),
       .emit = dtn_emit_allreduce_eager, .weight = {
+        .overlaps = true,
         .hops = ONE(1), .messages = OTHERS(1),
         .moved.whole = OTHERS(1),
         .folded.whole = { .constant = 1, .per_peer = 1 },
@@ -66,7 +67,8 @@ const struct dtn_emitter dtn_emitters[] = {
         .tmp.block = OTHERS(1) } },
     { ROW(ALLREDUCE, "ring", RING, PUT, ANY_BYTES),
       .emit = dtn_emit_allreduce_ring, .weight = {
-        .hops = { .constant = 1, .per_peer = 2 }, .neighbours = true,
+        .senders = DTN_SENDERS_LOCKSTEP,
+        .hops = { .constant = 1, .per_peer = 2 },
         .messages = OTHERS(1), .each_chunk = OTHERS(4),
         .chunk = { DTN_UNIT_BLOCK, 128 * KIB, 4 },
         .moved.block = OTHERS(2), .folded.block = OTHERS(2),
@@ -74,6 +76,7 @@ const struct dtn_emitter dtn_emitters[] = {
         .acc.block = ONE(2), .converted.block = ONE(1) } },
     { ROW(ALLREDUCE, "tree", TREE, PUT, ANY_BYTES),
       .emit = dtn_emit_allreduce_tree, .weight = {
+        .senders = DTN_SENDERS_ONE,
         .hops = LEVELS(2), .messages = { .constant = 1, .log2n = 1 },
         .message = DTN_UNIT_WHOLE,
         .moved.whole = LEVELS(2), .folded.whole = LEVELS(2),
@@ -81,6 +84,7 @@ const struct dtn_emitter dtn_emitters[] = {
         .acc.whole = LEVELS(1) } },
     { ROW(ALLREDUCE, "twotree", TWOTREE, PUT, ANY_BYTES),
       .emit = dtn_emit_allreduce_twotree, .weight = {
+        .senders = DTN_SENDERS_TWO,
         .hops = { .constant = 3, .log2n = 2 }, .messages = ONE(6),
         .each_chunk = ONE(10), .chunk = { DTN_UNIT_HALF, 32 * KIB, 64 },
         .moved = { .whole = ONE(2), .chunk = LEVELS(4) },
@@ -104,12 +108,13 @@ const struct dtn_emitter dtn_emitters[] = {
       .emit = dtn_emit_allreduce_hierarchical, .weight = {
         .hops = ONE(4), .messages = OTHERS(4),
         .moved.block = OTHERS(2), .folded.whole = ONE(1) }, .between_hosts = {
-        .incast = true, .hops = ONE(3), .messages = OTHERS(5),
+        .incast = true, .overlaps = true, .hops = ONE(3), .messages = OTHERS(5),
         .moved.block = OTHERS(2), .folded.block = OTHERS(2),
         .acc.whole = ONE(2) } },
 
     { ROW(REDUCE, "carry", DIRECT, PUT, DTN_EAGER_MAX),
       .emit = dtn_emit_reduce_eager, .weight = {
+        .senders = DTN_SENDERS_ONE, .overlaps = true,
         .hops = ONE(1), .messages = ONE(1), .moved.whole = OTHERS(1),
         .folded.whole = { .constant = 1, .per_peer = 1 },
         .copied.whole = { .constant = 1, .per_peer = 1 },
@@ -132,23 +137,26 @@ const struct dtn_emitter dtn_emitters[] = {
     { ROW(REDUCE, "put", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_reduce_put, .weight = {
         .incast = true, .hops = ONE(3), .messages = OTHERS(4),
-        .moved.block = OTHERS(2), .folded.block = OTHERS(2),
+        .moved.block = OTHERS(1), .rooted.block = OTHERS(1),
+        .folded.block = OTHERS(2),
         .tmp.block = { .constant = 1, .per_peer = 1 } } },
     { ROW(REDUCE, "ring", RING, PUT, ANY_BYTES),
       .emit = dtn_emit_reduce_ring, .weight = {
-        .hops = { .constant = 1, .per_peer = 1 }, .neighbours = true,
+        .hops = { .constant = 1, .per_peer = 1 }, .senders = DTN_SENDERS_RING,
         .each_chunk = ONE(3), .chunk = { DTN_UNIT_WHOLE, 64 * KIB, 64 },
         .moved = { .whole = ONE(1), .chunk = OTHERS(1) },
         .folded = { .whole = ONE(2), .chunk = OTHERS(2) },
         .acc.chunk = ONE(2) } },
     { ROW(REDUCE, "tree", TREE, PUT, ANY_BYTES),
       .emit = dtn_emit_reduce_tree, .weight = {
+        .senders = DTN_SENDERS_ONE,
         .hops = LEVELS(1), .messages = LEVELS(1), .message = DTN_UNIT_WHOLE,
         .moved.whole = LEVELS(1), .folded.whole = LEVELS(2),
         .copied.whole = ONE(1),
         .acc.whole = LEVELS(1) } },
     { ROW(REDUCE, "twotree", TWOTREE, PUT, ANY_BYTES),
       .emit = dtn_emit_reduce_twotree, .weight = {
+        .senders = DTN_SENDERS_TWO,
         .hops = { .constant = 2, .log2n = 1 }, .messages = ONE(6),
         .each_chunk = ONE(6), .chunk = { DTN_UNIT_HALF, 32 * KIB, 64 },
         .moved = { .whole = ONE(1), .chunk = LEVELS(2) },
@@ -158,12 +166,13 @@ const struct dtn_emitter dtn_emitters[] = {
       .emit = dtn_emit_reduce_hierarchical, .weight = {
         .hops = ONE(4), .messages = OTHERS(3),
         .moved.block = OTHERS(2), .folded.whole = ONE(1) }, .between_hosts = {
-        .incast = true, .hops = ONE(3), .messages = OTHERS(5),
+        .incast = true, .overlaps = true, .hops = ONE(3), .messages = OTHERS(2),
         .moved.block = OTHERS(2), .folded.block = OTHERS(2),
         .acc.whole = ONE(3) } },
 
     { ROW(BROADCAST, "carry", DIRECT, PUT, DTN_EAGER_MAX),
       .emit = dtn_emit_broadcast_eager, .weight = {
+        .senders = DTN_SENDERS_ONE, .overlaps = true,
         .hops = ONE(1), .messages = OTHERS(1), .moved.whole = OTHERS(1),
         .copied.whole = ONE(1) } },
     { ROW(BROADCAST, "direct", DIRECT, MAP, ANY_BYTES),
@@ -179,15 +188,17 @@ const struct dtn_emitter dtn_emitters[] = {
         .moved.block = OTHERS(1) } },
     { ROW(BROADCAST, "ring", RING, PUT, ANY_BYTES),
       .emit = dtn_emit_broadcast_ring, .weight = {
-        .hops = { .constant = 1, .per_peer = 1 }, .neighbours = true,
+        .hops = { .constant = 1, .per_peer = 1 }, .senders = DTN_SENDERS_RING,
         .each_chunk = ONE(2), .chunk = { DTN_UNIT_WHOLE, 64 * KIB, 64 },
         .moved = { .whole = ONE(1), .chunk = OTHERS(1) } } },
     { ROW(BROADCAST, "tree", TREE, PUT, ANY_BYTES),
       .emit = dtn_emit_broadcast_tree, .weight = {
+        .senders = DTN_SENDERS_ONE,
         .hops = LEVELS(1), .messages = LEVELS(1), .message = DTN_UNIT_WHOLE,
         .moved.whole = LEVELS(1) } },
     { ROW(BROADCAST, "twotree", TWOTREE, PUT, ANY_BYTES),
       .emit = dtn_emit_broadcast_twotree, .weight = {
+        .senders = DTN_SENDERS_TWO,
         .hops = { .constant = 2, .log2n = 1 }, .messages = ONE(6),
         .each_chunk = ONE(4), .chunk = { DTN_UNIT_HALF, 32 * KIB, 64 },
         .moved = { .whole = ONE(1), .chunk = LEVELS(2) } } },
@@ -200,6 +211,7 @@ const struct dtn_emitter dtn_emitters[] = {
 
     { ROW(ALLGATHER, "carry", DIRECT, PUT, DTN_EAGER_MAX),
       .emit = dtn_emit_allgather_eager, .weight = {
+        .overlaps = true,
         .hops = ONE(1), .messages = OTHERS(1), .moved.block = OTHERS(1),
         .copied.whole = ONE(2),
         .tmp.whole = ONE(1) } },
@@ -218,12 +230,12 @@ const struct dtn_emitter dtn_emitters[] = {
     { ROW(ALLGATHER, "put", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_allgather_put, .weight = {
         .largest = OTHERS(1),
-        .incast = true, .hops = ONE(2), .messages = OTHERS(3),
+        .incast = true, .overlaps = true, .hops = ONE(2), .messages = OTHERS(3),
         .moved.block = OTHERS(1), .copied.block = ONE(1) } },
     { ROW(ALLGATHER, "ring", RING, PUT, ANY_BYTES),
       .emit = dtn_emit_allgather_ring, .weight = {
         .largest = OTHERS(1),
-        .hops = { .constant = 1, .per_peer = 1 }, .neighbours = true,
+        .hops = { .constant = 1, .per_peer = 1 }, .senders = DTN_SENDERS_RING,
         .messages = ONE(1), .each_chunk = OTHERS(2),
         .chunk = { DTN_UNIT_BLOCK, 128 * KIB, 4 },
         .moved.block = OTHERS(1), .copied.block = ONE(1) } },
@@ -238,11 +250,12 @@ const struct dtn_emitter dtn_emitters[] = {
       .emit = dtn_emit_allgather_hierarchical, .weight = {
         .hops = ONE(3), .messages = OTHERS(3), .moved.whole = ONE(1),
         .copied.block = ONE(1) }, .between_hosts = {
-        .incast = true, .hops = ONE(2), .messages = OTHERS(3),
+        .incast = true, .overlaps = true, .hops = ONE(2), .messages = OTHERS(3),
         .moved.block = OTHERS(1) } },
 
     { ROW(REDUCE_SCATTER, "carry", DIRECT, PUT, DTN_EAGER_MAX),
       .emit = dtn_emit_reduce_scatter_eager, .weight = {
+        .overlaps = true,
         .hops = ONE(1), .messages = OTHERS(1), .moved.block = OTHERS(1),
         .folded.whole = ONE(1), .copied.whole = ONE(1),
         .tmp.block = OTHERS(1) } },
@@ -264,14 +277,15 @@ const struct dtn_emitter dtn_emitters[] = {
     { ROW(REDUCE_SCATTER, "put", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_reduce_scatter_put, .weight = {
         .largest = OTHERS(1),
-        .incast = true, .hops = ONE(2), .messages = OTHERS(3),
+        .incast = true, .overlaps = true, .hops = ONE(2), .messages = OTHERS(3),
         .moved.block = OTHERS(1),
         .folded.block = OTHERS(2), .copied.block = ONE(1),
         .tmp.block = OTHERS(1) } },
     { ROW(REDUCE_SCATTER, "ring", RING, PUT, ANY_BYTES),
       .emit = dtn_emit_reduce_scatter_ring, .weight = {
         .largest = OTHERS(1),
-        .hops = { .constant = 1, .per_peer = 1 }, .neighbours = true,
+        .senders = DTN_SENDERS_LOCKSTEP,
+        .hops = { .constant = 1, .per_peer = 1 },
         .messages = OTHERS(1), .each_chunk = OTHERS(2),
         .chunk = { DTN_UNIT_BLOCK, 128 * KIB, 4 },
         .moved.block = OTHERS(1), .folded.block = OTHERS(2),
@@ -279,8 +293,9 @@ const struct dtn_emitter dtn_emitters[] = {
         .acc.block = ONE(2), .converted.block = ONE(1) } },
     { ROW(REDUCE_SCATTER, "tree", TREE, PUT, ANY_BYTES),
       .emit = dtn_emit_reduce_scatter_tree, .weight = {
+        .senders = DTN_SENDERS_ONE,
         .hops = { .constant = 1, .log2n = 2 },
-        .messages = { .constant = 1, .log2n = 3 },
+        .messages = { .constant = 1, .log2n = 1 },
         .message = DTN_UNIT_WHOLE, .moved.whole = { .constant = 1, .log2n = 1 },
         .folded.whole = LEVELS(2), .copied.block = ONE(1),
         .acc.whole = LEVELS(1) } },
@@ -292,10 +307,11 @@ const struct dtn_emitter dtn_emitters[] = {
         .copied.block = ONE(1),
         .acc.block = OTHERS(1), .converted.whole = ONE(1) } },
     { ROW(REDUCE_SCATTER, "hierarchical", HIERARCHICAL, HOST, ANY_BYTES),
-      .emit = dtn_emit_reduce_scatter_hierarchical, .weight = {
+      .emit = dtn_emit_reduce_scatter_hierarchical, .hides = true,
+      .weight = {
         .hops = ONE(3), .messages = OTHERS(3), .moved.block = OTHERS(1),
         .folded.whole = ONE(1) }, .between_hosts = {
-        .incast = true, .hops = ONE(2), .messages = OTHERS(3),
+        .incast = true, .overlaps = true, .hops = ONE(2), .messages = OTHERS(3),
         .moved.block = OTHERS(1), .folded.block = OTHERS(2),
         .acc.whole = ONE(3) } },
 
@@ -314,7 +330,7 @@ const struct dtn_emitter dtn_emitters[] = {
         .moved.block = OTHERS(1), .copied.block = ONE(1) } },
     { ROW(ALL_TO_ALL, "put", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_all_to_all_put, .weight = {
-        .incast = true, .hops = ONE(1), .messages = OTHERS(1),
+        .incast = true, .overlaps = true, .hops = ONE(1), .messages = OTHERS(1),
         .message = DTN_UNIT_BLOCK,
         .moved.block = OTHERS(1), .copied.block = ONE(1),
         .eager_received.block = OTHERS(1) } },
@@ -331,6 +347,7 @@ const struct dtn_emitter dtn_emitters[] = {
 
     { ROW(GATHER, "put", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_gather_put, .weight = { .waits = 2,
+        .senders = DTN_SENDERS_ONE, .overlaps = true,
         .hops = ONE(1), .messages = ONE(1), .message = DTN_UNIT_BLOCK,
         .moved.block = OTHERS(1), .copied.block = ONE(1),
         .eager_received.block = OTHERS(1) } },
@@ -344,6 +361,7 @@ const struct dtn_emitter dtn_emitters[] = {
         .copied.block = ONE(1) } },
     { ROW(SCATTER, "put", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_scatter_put, .weight = {
+        .senders = DTN_SENDERS_ONE, .overlaps = true,
         .hops = ONE(1), .messages = OTHERS(1), .message = DTN_UNIT_BLOCK,
         .moved.block = OTHERS(1), .copied.block = ONE(1) } },
 
@@ -357,6 +375,7 @@ const struct dtn_emitter dtn_emitters[] = {
         .hops = ONE(1), .messages = OTHERS(1) } },
     { ROW(BARRIER, "tree", TREE, PUT, ANY_BYTES),
       .emit = dtn_emit_barrier_tree, .weight = {
+        .senders = DTN_SENDERS_ONE,
         .hops = LEVELS(1), .messages = LEVELS(1) } },
     { ROW(BARRIER, "hierarchical", HIERARCHICAL, HOST, ANY_BYTES),
       .emit = dtn_emit_barrier_hierarchical, .weight = {

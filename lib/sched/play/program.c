@@ -113,11 +113,12 @@ static uint64_t step_bytes(const struct dtn_sched *sched,
 static void lines_of_fold(struct maker *maker, const struct dtn_sched *sched,
                           const struct dtn_step *step, int at)
 {
-    const bool own = step->src.rank >= 0;
-    const int n = own ? step->terms : sched->terms ? sched->nterms : sched->n;
-    int loaded = 0;
+    const bool own = step->src.rank >= 0, said = own || step->terms > 0;
+    const int n = said ? step->terms
+                : sched->terms ? sched->nterms : sched->n;
+    int loaded = said && !own ? n - 1 : 0;
 
-    for (int t = 0; !own && t < n; t++)
+    for (int t = 0; !said && t < n; t++)
         loaded += (sched->terms ? sched->terms[t] : t) != sched->me;
     line_local(maker, DTN_LINE_LOAD, at, (uint64_t)loaded * step->bytes);
     line_local(maker, DTN_LINE_FOLD, at, (uint64_t)n * step->bytes);

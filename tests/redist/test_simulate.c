@@ -1,8 +1,9 @@
-/* test_simulate.c - collectives on machines that are only described
+/* test_simulate.c - calls and plans on machines that are only described
  *
  * dtensor_simulate() by its contract: events and critical path fit the time,
  * two calls at once share links, topology, noise and slow ranks act, and what
- * makes no sense is refused and leaves the result alone.
+ * makes no sense is refused and leaves the result alone.  All ranks of a plan
+ * together move the bytes that dtensor_plan_bytes() counts.
  *
  * Without this test, a program could get times of another machine than the one
  * it describes.
@@ -23,7 +24,8 @@ static const struct dtensor_call allreduce = { .coll = DTENSOR_ALLREDUCE,
 static double simulated(const struct dtensor_machine *machine,
                         const char *algorithm, struct dtensor_error *err)
 {
-    const struct dtensor_simulated call = { world, &allreduce, algorithm, 0 };
+    const struct dtensor_simulated call = { world, &allreduce, algorithm, 0,
+                                            NULL };
     struct dtensor_simulation result = { .ns = -1 };
 
     err->text[0] = '\0';
@@ -55,7 +57,8 @@ static void see(const struct dtensor_simulated_event *event, void *arg)
 
 static void test_events(void)
 {
-    const struct dtensor_simulated call = { world, &allreduce, "ring", 0 };
+    const struct dtensor_simulated call = { world, &allreduce, "ring", 0,
+                                            NULL };
     struct dtensor_simulation whole, folded = { .ns = -1 };
     struct dtensor_error err;
     struct seen seen = { 0 };
@@ -88,8 +91,9 @@ static void test_events(void)
 static void test_together(void)
 {
     const struct dtensor_simulated calls[] = {
-        { world, &allreduce, "ring", 0 }, { world, &allreduce, "ring", 0 },
-        { world, &allreduce, "ring", 1e9 } };
+        { world, &allreduce, "ring", 0, NULL },
+        { world, &allreduce, "ring", 0, NULL },
+        { world, &allreduce, "ring", 1e9, NULL } };
     struct dtensor_simulation one, two, late;
     struct dtensor_error err;
 
@@ -106,6 +110,133 @@ static void test_together(void)
     dtensor_simulation_fini(&one);
     dtensor_simulation_fini(&two);
     dtensor_simulation_fini(&late);
+}
+
+/* Bytes that cross, whoever moves them. */
+static dtensor_simulated_f see_bytes;
+
+static void see_bytes(const struct dtensor_simulated_event *event, void *arg)
+{
+    if (event->kind == DTENSOR_STEP_PUT || event->kind == DTENSOR_STEP_SIGNAL
+        || event->kind == DTENSOR_STEP_LOAD)
+        *(uint64_t *)arg += event->bytes;
+}
+
+static int plan_make(const struct dtensor_mesh *from, const char *before,
+                     const struct dtensor_mesh *to, const char *after,
+                     enum dtensor_route route, struct dtensor_plan **planp,
+                     struct dtensor_error *err)
+{
+    const struct dtensor_plan_options options = { .route = route };
+    struct dtensor_spec src = { .mesh = from, .ndim = 2, .dtype = DTENSOR_F32,
+                                .shape = { 192, 321 } };
+    struct dtensor_spec dst = src;
+    int rc;
+
+    dst.mesh = to;
+    rc = dtensor_placements_parse(from, before, 2, src.placement, err);
+    if (rc == 0)
+        rc = dtensor_placements_parse(to, after, 2, dst.placement, err);
+    return rc == 0 ? dtensor_plan_create(&src, &dst, &options, planp, err) : rc;
+}
+
+/* Is there such a plan, and do its ranks move other bytes than it says? */
+static bool plan_played(const struct dtensor_mesh *from, const char *before,
+                        const struct dtensor_mesh *to, const char *after,
+                        enum dtensor_route route, int *wrong)
+{
+    struct dtensor_simulated asked = { .mesh = NULL };
+    struct dtensor_simulation result = { .npath = 0 };
+    struct dtensor_error err = { .text = "" };
+    struct dtensor_plan *plan = NULL;
+    uint64_t moved = 0, said;
+
+    if (plan_make(from, before, to, after, route, &plan, &err) != 0)
+        return false;
+    asked.plan = plan;
+    said = dtensor_plan_bytes(plan, -1, -1, -1);
+    if (dtensor_simulate(NULL, &asked, 1, see_bytes, &moved, &result, &err) != 0
+        || moved != said) {
+        ++*wrong;
+        note("%s to %s, route %d: %llu bytes of %llu; %s", before, after,
+             (int)route, (unsigned long long)moved, (unsigned long long)said,
+             err.text);
+    }
+    dtensor_simulation_fini(&result);
+    dtensor_plan_destroy(plan);
+    return true;
+}
+
+static void test_plans(void)
+{
+    static const int sizes[] = { 8, 4 }, half[] = { 16 };
+    static const int others[] = { 31, 30, 29, 28, 27, 26, 25, 24, 8, 9, 10, 11,
+                                  12, 13, 14, 16 };
+    static const struct {
+        int from, to;
+        const char *before, *after;
+    } cases[] = {
+        { 0, 0, "S(0)", "R" }, { 0, 0, "S(0)", "S(1)" }, { 0, 0, "P", "S(0)" },
+        { 0, 0, "P", "R" }, { 0, 0, "R", "S(0)" },
+        { 1, 1, "S(0),S(1)", "S(1),S(0)" }, { 1, 1, "P,S(0)", "S(0),R" },
+        { 1, 1, "P,R", "R,S(1)" }, { 1, 1, "P,P", "R,R" },
+        { 0, 2, "S(0)", "S(1)" }, { 2, 1, "S(0)", "S(1),R" },
+    };
+    const struct dtensor_mesh *meshes[3] = { world };
+    int played = 0, wrong = 0;
+    struct dtensor_error err;
+
+    if (dtensor_mesh_create(ctx, 2, sizes, "a,b", NULL, &meshes[1], &err) != 0
+        || dtensor_mesh_create(ctx, 1, half, "c", others, &meshes[2], &err)
+               != 0) {
+        ok(false, "%s", err.text);
+        return;
+    }
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        for (int route = 1; route < DTENSOR_NROUTES; route++)
+            played += plan_played(meshes[cases[i].from], cases[i].before,
+                                  meshes[cases[i].to], cases[i].after,
+                                  (enum dtensor_route)route, &wrong);
+    ok(played > 30 && wrong == 0, "%d plans, of one mesh and between meshes, "
+       "move all their bytes", played);
+}
+
+/* A plan beside a call, and asked for wrongly. */
+static void test_plan_and_call(void)
+{
+    struct dtensor_simulated asked[2] = {
+        { world, &allreduce, "ring", 0, NULL }, { .mesh = NULL } };
+    struct dtensor_simulation one, two, alone;
+    struct dtensor_plan *plan = NULL;
+    struct dtensor_error err;
+
+    if (plan_make(world, "S(0)", world, "S(1)", DTENSOR_ROUTE_DIRECT, &plan,
+                  &err) != 0) {
+        ok(false, "%s", err.text);
+        return;
+    }
+    ok(dtensor_simulate(NULL, asked, 2, NULL, NULL, &one, &err)
+       == DTENSOR_EINVAL && strstr(err.text, "entry 1 has neither"), "%s",
+       err.text);
+    asked[1].plan = plan;
+    asked[1].mesh = world;
+    ok(dtensor_simulate(NULL, asked, 2, NULL, NULL, &one, &err)
+       == DTENSOR_EINVAL && strstr(err.text, "entry 1 has a plan and a call"),
+       "%s", err.text);
+    asked[1].mesh = NULL;
+    if (dtensor_simulate(NULL, asked, 1, NULL, NULL, &one, &err) != 0
+        || dtensor_simulate(NULL, asked + 1, 1, NULL, NULL, &alone, &err) != 0
+        || dtensor_simulate(NULL, asked, 2, NULL, NULL, &two, &err) != 0) {
+        ok(false, "%s", err.text);
+        return;
+    }
+    ok(two.ns > one.ns && two.ns < 1.01 * (one.ns + alone.ns),
+       "a plan beside a call shares its links: %.0f, %.0f, together %.0f ns",
+       one.ns, alone.ns, two.ns);
+    dtensor_simulation_fini(&one);
+    dtensor_simulation_fini(&alone);
+    dtensor_simulation_fini(&two);
+    dtensor_plan_destroy(plan);
 }
 
 static void test_machine(void)
@@ -149,7 +280,8 @@ static void test_refused(void)
         { { .failed = "out:4" }, "from 0 to 3" },
         { { .failed = "in:0" }, "no way from rank" },
     };
-    const struct dtensor_simulated none = { world, &allreduce, "turtle", 0 };
+    const struct dtensor_simulated none = { world, &allreduce, "turtle", 0,
+                                            NULL };
     struct dtensor_simulation result = { .ns = 7 };
     struct dtensor_error err;
     int good = 0, n = (int)(sizeof wrong / sizeof wrong[0]);
@@ -177,6 +309,8 @@ int main(void)
     }
     test_events();
     test_together();
+    test_plans();
+    test_plan_and_call();
     test_machine();
     test_refused();
     dtensor_fini(ctx);

@@ -1,4 +1,4 @@
-/* simulate.c - collectives on machines that are only described
+/* simulate.c - calls and plans on machines that are only described
  *
  * This is for dtensor_simulate(): the schedules of all ranks are made and
  * played (sched/play.h) with the costs of the cluster and the hosts of its
@@ -12,7 +12,11 @@
 #include "coll/choose.h"
 #include "job/ctx.h"
 #include "job/group.h"
+#include "layout/layout.h"
+#include "layout/spec.h"
 #include "mesh/mesh.h"
+#include "redist/plan.h"
+#include "redist/schedule.h"
 #include "sched/call.h"
 #include "sched/model.h"
 #include "sched/play.h"
@@ -23,8 +27,9 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* A call that is simulated. */
+/* A call that is simulated, or a plan. */
 struct simulated {
+    const struct dtensor_plan *plan;   /* NULL: the call                      */
     struct dtn_call call;
     const struct dtn_emitter *emitter;
     const struct dtn_model *model;
@@ -36,13 +41,36 @@ static int simulated_emit(void *arg, int position, struct dtn_sched *sched,
     const struct simulated *simulated = arg;
     struct dtn_call call = simulated->call;
 
+    if (simulated->plan)
+        return dtn_plan_schedule(simulated->plan, position, sched, err);
     call.me = position;
     return dtn_emitter_emit(simulated->emitter, &call, simulated->model, sched,
                             err);
 }
 
+/* One job from a plan. */
+static int job_of_plan(const struct dtensor_plan *plan, double start_ns,
+                       struct simulated *simulated, struct dtn_play_job *job,
+                       struct dtensor_error *err)
+{
+    const struct dtn_group *group = &plan->all->group;
+    const double elem = (double)dtensor_dtype_size(plan->dst.dtype);
+    int rc = dtn_model_of(group, &simulated->model, err);
+
+    if (rc != 0)
+        return rc;
+    simulated->plan = plan;
+    *job = (struct dtn_play_job){
+        .n = group->n, .ranks = group->ranks, .start_ns = start_ns,
+        .stretch = dtn_model_cache_miss_factor(simulated->model,
+            elem * fmax((double)dtn_local_numel(&plan->src, 0),
+                        (double)dtn_local_numel(&plan->dst, 0))),
+        .emit = simulated_emit, .arg = simulated };
+    return 0;
+}
+
 /* One job from a call. */
-static int job_make(const struct dtensor_simulated *asked,
+static int job_of_call(const struct dtensor_simulated *asked,
                     struct simulated *simulated, struct dtn_play_job *job,
                     struct dtensor_error *err)
 {
@@ -69,6 +97,25 @@ static int job_make(const struct dtensor_simulated *asked,
             simulated->model, (double)dtn_call_bytes(&simulated->call)),
         .emit = simulated_emit, .arg = simulated };
     return 0;
+}
+
+static int job_make(const struct dtensor_simulated *asked, int number,
+                    struct simulated *simulated, struct dtn_play_job *job,
+                    struct dtensor_error *err)
+{
+    if (asked->plan && !asked->mesh && !asked->call)
+        return job_of_plan(asked->plan, asked->start_ns, simulated, job, err);
+    if (!asked->plan && asked->mesh && asked->call)
+        return job_of_call(asked, simulated, job, err);
+    return dtn_fail(err, DTENSOR_EINVAL, "simulate: entry %d has %s (give a "
+                    "mesh and a call, or a plan)", number, asked->plan
+                    ? "a plan and a call" : "neither a plan nor a call");
+}
+
+static const struct dtensor_ctx *asked_ctx(
+    const struct dtensor_simulated *asked)
+{
+    return asked->plan ? asked->plan->all->ctx : asked->mesh->ctx;
 }
 
 /* ---------------------------------------------------------- the machine --- */
@@ -207,14 +254,13 @@ int dtensor_simulate(const struct dtensor_machine *machine,
     else if (!simulated || !jobs)
         rc = dtn_fail_nomem(err, "simulate", n * sizeof *simulated);
     for (int i = 0; rc == 0 && i < ncalls; i++) {
-        if (calls[i].mesh->ctx != calls[0].mesh->ctx)
+        rc = job_make(&calls[i], i, &simulated[i], &jobs[i], err);
+        if (rc == 0 && asked_ctx(&calls[i]) != asked_ctx(&calls[0]))
             rc = dtn_fail(err, DTENSOR_EINVAL, "simulate: call %d is of "
                           "another context", i);
-        else
-            rc = job_make(&calls[i], &simulated[i], &jobs[i], err);
     }
     if (rc == 0)
-        rc = machine_make(machine ? machine : &plain, calls[0].mesh->ctx,
+        rc = machine_make(machine ? machine : &plain, asked_ctx(calls),
                           simulated[0].model, &parts, &played, err);
     if (rc == 0)
         rc = simulate(&played, jobs, ncalls, &watch, result, err);
