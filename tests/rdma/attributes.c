@@ -429,21 +429,21 @@ static const struct attribute_case {
 } cases[] = {
     { 2, queues_rank, "MTU, service level, traffic class, partition, hop limit "
       "64, retries and timeouts reach queue pairs; numbers begin at random",
-      settings_all, UINT32_MAX, INT32_MAX, 0 },
+      settings_all, UINT32_MAX, INT32_MAX, 0, false },
     { 2, inline_rank, "a short signal is one inline request by itself, one of "
-      "16 tells", NULL, UINT32_MAX, INT32_MAX, 0 },
+      "16 tells", NULL, UINT32_MAX, INT32_MAX, 0, false },
     { 2, inline_rank, "where 60 bytes may be inline, those that fit are", NULL,
-      60, INT32_MAX, 0 },
+      60, INT32_MAX, 0, false },
     { 3, completions_rank, "never more is under way than a short completion "
-      "queue holds", settings_queues, UINT32_MAX, 48, 0 },
+      "queue holds", settings_queues, UINT32_MAX, 48, 0, false },
     { 3, growth_rank, "a completion queue grows with the peers that are met",
-      settings_queues, UINT32_MAX, INT32_MAX, 0 },
+      settings_queues, UINT32_MAX, INT32_MAX, 0, false },
     { 3, growth_rank, "where it cannot grow, it has room for all",
       settings_queues, UINT32_MAX, INT32_MAX, 0, true },
     { 2, order_rank, "devices that keep order get plain lines", NULL,
-      UINT32_MAX, INT32_MAX, 1 },
+      UINT32_MAX, INT32_MAX, 1, false },
     { 2, order_rank, "unless only one of two does", NULL, UINT32_MAX,
-      INT32_MAX, 2 }
+      INT32_MAX, 2, false }
 };
 
 int main(void)
