@@ -406,6 +406,11 @@ static void bypass_decide(struct dtn_boot *boot, int64_t now)
     }
 }
 
+bool dtn_bypass_undecided(const struct dtn_boot *boot)
+{
+    return boot->bypass && boot->bypass->nsuspects > 0;
+}
+
 void dtn_bypass_progress(struct dtn_boot *boot, int64_t now)
 {
     struct dtn_bypass *bypass = boot->bypass;

@@ -5,6 +5,7 @@
 #ifndef DTN_BOOT_BYPASS_H
 #define DTN_BOOT_BYPASS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct dtn_boot;
@@ -18,6 +19,9 @@ void dtn_bypass_close(struct dtn_boot *boot);
 
 /* Nothing has come from the leader of another host for dead_after. */
 void dtn_bypass_silent(struct dtn_boot *boot, struct dtn_boot_link *link);
+
+/* Is it still open who is lost, of those that are silent? */
+bool dtn_bypass_undecided(const struct dtn_boot *boot);
 
 /* Connect, accept, and decide. */
 void dtn_bypass_progress(struct dtn_boot *boot, int64_t now);

@@ -9,11 +9,12 @@
  * below have left, which stay themselves for those below them: a millisecond,
  * where all make the same calls.  It beats and forwards news meanwhile.  A rank
  * that has failed itself, or knows who is lost, need not stay: it has told
- * those below.
+ * those below.  One that hears nothing of a host below waits for the verdict.
  */
 #include "boot/leave.h"
 #include "base/wait.h"
 #include "boot/boot.h"
+#include "boot/bypass.h"
 #include "boot/state.h"
 #include "boot/watch.h"
 #include "cluster/cluster.h"
@@ -45,7 +46,8 @@ static bool leave_stays(struct dtn_boot *boot)
     dtn_boot_tend(boot);
     dtn_boot_hold(boot);
     stays = boot->peer_failures[boot->rank].code == 0
-         && dtn_boot_first_loss(boot) < 0 && leave_below(boot);
+         && dtn_boot_first_loss(boot) < 0
+         && (leave_below(boot) || dtn_bypass_undecided(boot));
     dtn_boot_release(boot);
     return stays;
 }
