@@ -66,7 +66,7 @@ static const struct env_case {
     { "a rank that is no number", RUN("-1", "4"), NULL,
       "ECONF: DTN_RANK is \"-1\", expected 0 to 3" },
     { "no ranks", RUN("0", "0"), NULL,
-      "ECONF: DTN_WORLD_SIZE is \"0\", expected 1 to 67108864" },
+      "ECONF: DTN_WORLD_SIZE is \"0\", expected 1 to 1073741824" },
     { "an empty job", "DTN_RANK=0 DTN_WORLD_SIZE=1 DTN_LOCAL_RANK=0 "
       "DTN_LOCAL_SIZE=1 DTN_JOB=", NULL,
       "ECONF: DTN_JOB has 0 characters, expected 1 to 79" },
