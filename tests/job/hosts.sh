@@ -74,8 +74,8 @@ unresolved() {
     done
 }
 
-# unplug K: no packet reaches or leaves host K any more
-unplug() { ip link set "cable$1" nomaster; }
+# unplug K...: no packet reaches or leaves these hosts any more, from one moment
+unplug() { printf 'link set cable%s nomaster\n' "$@" | ip -batch -; }
 plug() { ip link set "cable$1" master bridge; }
 
 # fact NAME RANK: of what survivor said in the end
