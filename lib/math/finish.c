@@ -23,27 +23,9 @@ struct finish_loops {
     finish_f *exp[2], *log[2], *norm[2];
 };
 
-#define LANES_TARGET
-#define LANES_NAME(name) name##_plain
-#include "math/finish_lanes.h"
-
-#ifdef DTN_WIDTHS
-#define LANES_TARGET DTN_TARGET_AVX2
-#define LANES_NAME(name) name##_avx2
-#include "math/finish_lanes.h"
-
-#define LANES_TARGET DTN_TARGET_AVX512
-#define LANES_NAME(name) name##_avx512
-#include "math/finish_lanes.h"
-#endif
-
-static const struct finish_loops *const widths[] = {
-    &loops_plain,
-#ifdef DTN_WIDTHS
-    &loops_avx2,
-    &loops_avx512,
-#endif
-};
+#define LANES_FILE "math/finish_lanes.h"
+#define LANES_LOOPS struct finish_loops
+#include "math/width_lanes.h"
 
 void dtn_finish_softmax(bool logarithm, enum dtensor_dtype work, void *out,
                         const void *in, int64_t n, const double by[2])

@@ -33,27 +33,9 @@ typedef void madd_f(void *sums, const void *factor, const void *row, int64_t n);
 
 struct matmul_loops { madd_f *of[DTENSOR_NDTYPES]; };
 
-#define LANES_TARGET
-#define LANES_NAME(name) name##_plain
-#include "math/matmul_lanes.h"
-
-#ifdef DTN_WIDTHS
-#define LANES_TARGET DTN_TARGET_AVX2
-#define LANES_NAME(name) name##_avx2
-#include "math/matmul_lanes.h"
-
-#define LANES_TARGET DTN_TARGET_AVX512
-#define LANES_NAME(name) name##_avx512
-#include "math/matmul_lanes.h"
-#endif
-
-static const struct matmul_loops *const widths[] = {
-    &loops_plain,
-#ifdef DTN_WIDTHS
-    &loops_avx2,
-    &loops_avx512,
-#endif
-};
+#define LANES_FILE "math/matmul_lanes.h"
+#define LANES_LOOPS struct matmul_loops
+#include "math/width_lanes.h"
 
 /* One product of two matrices: m x k by k x n. */
 struct product {

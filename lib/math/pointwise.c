@@ -36,27 +36,9 @@ struct pointwise_loops {
     loop_f *of[DTENSOR_NDTYPES][DTN_POINTWISES];
 };
 
-#define LANES_TARGET
-#define LANES_NAME(name) name##_plain
-#include "math/pointwise_lanes.h"
-
-#ifdef DTN_WIDTHS
-#define LANES_TARGET DTN_TARGET_AVX2
-#define LANES_NAME(name) name##_avx2
-#include "math/pointwise_lanes.h"
-
-#define LANES_TARGET DTN_TARGET_AVX512
-#define LANES_NAME(name) name##_avx512
-#include "math/pointwise_lanes.h"
-#endif
-
-static const struct pointwise_loops *const widths[] = {
-    &loops_plain,
-#ifdef DTN_WIDTHS
-    &loops_avx2,
-    &loops_avx512,
-#endif
-};
+#define LANES_FILE "math/pointwise_lanes.h"
+#define LANES_LOOPS struct pointwise_loops
+#include "math/width_lanes.h"
 
 int dtn_pointwise_operands(enum dtn_pointwise op)
 {

@@ -81,30 +81,9 @@ static bool range_is_exact(uint16_t most, uint16_t less)
     return high < 250 && high - (low > 1 ? low : 1) <= EXACT_RANGE;
 }
 
-#define LANES_TARGET
-#define LANES_NAME(name) name##_plain
-#define LANES_KEYS 0
-#include "math/totals_lanes.h"
-
-#ifdef DTN_WIDTHS
-#define LANES_TARGET DTN_TARGET_AVX2
-#define LANES_NAME(name) name##_avx2
-#define LANES_KEYS 0
-#include "math/totals_lanes.h"
-
-#define LANES_TARGET DTN_TARGET_AVX512
-#define LANES_NAME(name) name##_avx512
-#define LANES_KEYS 1
-#include "math/totals_lanes.h"
-#endif
-
-static const struct totals_loops *const widths[] = {
-    &loops_plain,
-#ifdef DTN_WIDTHS
-    &loops_avx2,
-    &loops_avx512,
-#endif
-};
+#define LANES_FILE "math/totals_lanes.h"
+#define LANES_LOOPS struct totals_loops
+#include "math/width_lanes.h"
 
 static int type_of(enum dtensor_dtype work)
 {

@@ -1,13 +1,13 @@
 /* totals_lanes.h - the loops of totals.c, for one vector width
  *
  * Included once for each width with LANES_TARGET, the attribute that asks the
- * compiler for it, LANES_NAME(x), which keeps the names apart, and LANES_KEYS:
- * whether extremes are found faster among whole numbers than among floats.
+ * compiler for it, LANES_NAME(x), which keeps the names apart, and LANES_WIDTH.
  * There are always 32 running totals: element i goes to number i % 32, and in
  * the end the upper half is joined with the lower, five times.  So the bits do
  * not depend on the width.  A step makes a total of the total `t`, the element
  * `x` and the middle `m`.  The second function of each pair does the same for
- * many columns, row by row.
+ * many columns, row by row.  Extremes are found faster among whole numbers than
+ * among floats in vectors of AVX-512 only.
  */
 #define HALVE(lane, half, join)                                               \
     for (int j = 0; j < half; j++) {                                          \
@@ -155,7 +155,7 @@ KEYS(f64, double, int64_t, INT64_MAX, sizes, b & INT64_MAX)
         const T t = (T)total;                                                 \
         dtn_key_##kind low, high;                                             \
                                                                               \
-        if (!LANES_KEYS)                                                      \
+        if (LANES_WIDTH < 2)                                                  \
             return LANES_NAME(name##_slow_##kind)(elements, n, total, m);     \
         LANES_NAME(keys##_##kind)(elements, n, &low, &high);                  \
         const T x = dtn_key_float_##kind(end);                                \
@@ -380,4 +380,3 @@ static const struct totals_loops LANES_NAME(loops) = {
 #undef COLUMNS
 #undef LANES_TARGET
 #undef LANES_NAME
-#undef LANES_KEYS

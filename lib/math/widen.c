@@ -18,27 +18,9 @@ struct widen_loops {
     void (*narrow)(uint16_t *to, const float *from, int64_t n);
 };
 
-#define LANES_TARGET
-#define LANES_NAME(name) name##_plain
-#include "math/widen_lanes.h"
-
-#ifdef DTN_WIDTHS
-#define LANES_TARGET DTN_TARGET_AVX2
-#define LANES_NAME(name) name##_avx2
-#include "math/widen_lanes.h"
-
-#define LANES_TARGET DTN_TARGET_AVX512
-#define LANES_NAME(name) name##_avx512
-#include "math/widen_lanes.h"
-#endif
-
-static const struct widen_loops *const widths[] = {
-    &loops_plain,
-#ifdef DTN_WIDTHS
-    &loops_avx2,
-    &loops_avx512,
-#endif
-};
+#define LANES_FILE "math/widen_lanes.h"
+#define LANES_LOOPS struct widen_loops
+#include "math/width_lanes.h"
 
 void dtn_widen_bf16(float *to, const uint16_t *from, int64_t n)
 {

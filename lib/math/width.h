@@ -1,7 +1,8 @@
 /* width.h - the vector width that loops are compiled for, chosen at run time
  *
- * A file of loops, NAME_lanes.h, is included once for each width.  Widths have
- * numbers, narrowest first: 0 is what every CPU of the architecture has.
+ * A file of loops, NAME_lanes.h, is included once for each width, by
+ * width_lanes.h.  Widths have numbers, narrowest first: 0 is what every CPU of
+ * the architecture has.
  */
 #ifndef DTN_MATH_WIDTH_H
 #define DTN_MATH_WIDTH_H
