@@ -74,6 +74,18 @@ static void fill(void *mem, float value)
     move(mem, array, sizeof array);
 }
 
+/* A job, and COUNT ones in memory of the program's own on its device. */
+static void *open_with_ones(struct job *job, int rank, int n)
+{
+    void *mem;
+
+    job_open(job, rank, n, file);
+    device(job);
+    mem = foreign(COUNT * sizeof(float));
+    fill(mem, 1);
+    return mem;
+}
+
 static bool all_are(const void *mem, float value)
 {
     static float array[COUNT];
@@ -208,10 +220,7 @@ static void rank_function(int rank, int n, void *arg)
     struct job made, *job = &made;
     void *mem;
 
-    job_open(job, rank, n, file);
-    device(job);
-    mem = foreign(COUNT * sizeof(float));
-    fill(mem, 1);
+    mem = open_with_ones(job, rank, n);
     good(dtensor_redop_create(job->ctx, twice, NULL, 0, &op, &job->err));
     good(dtensor_allreduce(world(job), mem, mem, COUNT, DTENSOR_F32, op,
                            &job->err));
@@ -283,10 +292,7 @@ static void rank_sticky(int rank, int n, void *arg)
     void *mem;
     int rc;
 
-    job_open(job, rank, n, file);
-    device(job);
-    mem = foreign(COUNT * sizeof(float));
-    fill(mem, 1);
+    mem = open_with_ones(job, rank, n);
     if (rank == 1)
         setenv("DTN_STANDIN_FAIL", "cuMemcpyAsync:1=-700", 1);
     rc = allreduce(job, mem, mem);
@@ -309,10 +315,7 @@ static void rank_freed(int rank, int n, void *arg)
     void *mem;
     int rc;
 
-    job_open(job, rank, n, file);
-    device(job);
-    mem = foreign(COUNT * sizeof(float));
-    fill(mem, 1);
+    mem = open_with_ones(job, rank, n);
     good(allreduce(job, mem, mem));              /* so that it begins at once */
     good(dtensor_call_start(world(job), &sum, mem, mem, &request, &job->err));
     if (rank == 1)
@@ -331,10 +334,7 @@ static void rank_kernel(int rank, int n, void *arg)
     void *mem;
     int rc = 0;
 
-    job_open(job, rank, n, file);
-    device(job);
-    mem = foreign(COUNT * sizeof(float));
-    fill(mem, 1);
+    mem = open_with_ones(job, rank, n);
     if (rank == 1)
         setenv("DTN_STANDIN_FAIL", arg, 1);
     for (int i = 0; i < 3 && rc == 0; i++) {
