@@ -135,6 +135,7 @@ static int stream_send_pieces(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
                               struct iovec piece[], size_t npieces, bool whole,
                               int flags)
 {
+    const bool put_alone = whole && npieces == 2;    /* a head, and its bytes */
     ssize_t n = 0;
     size_t skip;
 
@@ -150,7 +151,7 @@ static int stream_send_pieces(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
         n -= (ssize_t)skip;
         if (skip == piece[i].iov_len)
             continue;
-        if (whole && i == 1 && npieces == 2)
+        if (put_alone && i == 1)
             stream_keep_in_place(p, (char *)piece[i].iov_base + skip,
                                  piece[i].iov_len - skip);
         else
