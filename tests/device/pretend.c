@@ -5,17 +5,19 @@
  * an operation computes the second.
  *
  * With DTN_TEST_DEVICE=cuda the device is that of the driver in tests/standin,
- * whose memory the CPU may not touch either, and the operations are those of
- * the kind `cuda`.  With DTN_TEST_MUTANT=settle too, nobody waits for them, as
- * in a library that forgot to: a suite has to fail.
+ * or a real one, whose memory the CPU may not touch either, and the operations
+ * are those of the kind `cuda`.  With DTN_TEST_MUTANT=settle too, nobody waits
+ * for them, as in a library that forgot to: a suite has to fail.
  */
 #include "tests/device/pretend.h"
 #include "base/box.h"
 #include "base/compiler.h"
 #include "base/equal.h"
 #include "base/reduce.h"
+#include "device/cuda/cuda.h"
 #include "device/memory.h"
 #include "job/ctx.h"
+#include "tests/device/window.h"
 #include "transport/arena.h"
 #include "transport/arena_size.h"
 
@@ -351,11 +353,11 @@ static const struct dtn_memory_ops pretend_ops = {
     .close = pretend_close,
 };
 
-/* Of tests/standin/window.c. */
+/* Of tests/standin/window.c, or of window.c here, for a real GPU. */
 static struct {
     int (*open)(const void *mem);
     void (*shut)(void);
-} standin;
+} opener;
 
 /* The memory of the driver's device opens where a test touches it.  Else say
  * who touched the window, and end.
@@ -365,10 +367,10 @@ static void window_fault(int number, siginfo_t *info, void *context)
     void *frames[20];
     int n;
 
-    if (depth == 0 && standin.open && standin.open(info->si_addr))
+    if (depth == 0 && opener.open && opener.open(info->si_addr))
         return;
     n = backtrace(frames, 20);
-    if (standin.open && depth > 0)
+    if (opener.open && depth > 0)
         backtrace_symbols_fd(frames, n, STDERR_FILENO);
 
     for (struct pretend *p = pretends; p && depth > 0; p = p->next)
@@ -421,13 +423,17 @@ static int cuda_open(struct dtensor_ctx *ctx, struct dtensor_error *err)
         mutant.settle = settle_forgets;
         ctx->device->ops = &mutant;
     }
-    driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    driver = getenv("DTN_TEST_GPU")
+           ? NULL : dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
     if (driver) {
-        *(void **)&standin.open = dlsym(driver, "dtn_standin_open");
-        *(void **)&standin.shut = dlsym(driver, "dtn_standin_shut");
+        *(void **)&opener.open = dlsym(driver, "dtn_standin_open");
+        *(void **)&opener.shut = dlsym(driver, "dtn_standin_shut");
     }
-    if (!standin.open || !standin.shut)
-        pretend_die("libcuda.so.1 is not the one of tests/standin");
+    if (!opener.open || !opener.shut) {
+        opener.open = window_open;
+        opener.shut = window_shut;
+        window_of(dtn_cuda_of(ctx->device));
+    }
     return 0;
 }
 
@@ -470,8 +476,8 @@ int pretend_init(const char *path, struct dtensor_ctx **ctxp,
 
 static void windows_protect(int access)
 {
-    if (standin.shut && access == PROT_NONE)
-        standin.shut();
+    if (opener.shut && access == PROT_NONE)
+        opener.shut();
     for (struct pretend *p = pretends; p; p = p->next)
         if (mprotect(p->arena.backing.base, PRETEND_BYTES, access) < 0)
             pretend_die("pretend: mprotect");
