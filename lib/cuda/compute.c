@@ -33,6 +33,27 @@ static bool is_of_libm(enum dtn_pointwise op)
     return op == DTN_ASINH || op == DTN_ATAN;
 }
 
+/* How many fours of neighbours a kernel may load and store at once.  `to`:
+ * bytes of an element of the result.
+ */
+static uint64_t fours_of(const struct dtn_pointwise_args *args, int64_t to)
+{
+    const enum dtensor_dtype dtype = (enum dtensor_dtype)args->dtype;
+    const int64_t size = (int64_t)dtn_dtype_size(dtype);
+    const struct dtn_kernel_grid *grid = &args->grid;
+    uintptr_t at = (uintptr_t)args->out % (uintptr_t)(4 * to);
+
+    if (grid->ndim != 0 || grid->step[0] != to)
+        return 0;
+    for (uint32_t i = 0; i < args->nin; i++) {
+        if (grid->step[1 + i] != 0 && grid->step[1 + i] != size)
+            return 0;
+        if (grid->step[1 + i] != 0)
+            at |= (uintptr_t)args->in[i] % (uintptr_t)(4 * size);
+    }
+    return at == 0 ? grid->count / 4 : 0;
+}
+
 bool dtn_launch_pointwise(enum dtn_pointwise op, const struct dtn_array *out,
                           const struct dtn_array *const in[],
                           const double args[2], struct dtn_launch *launch)
@@ -61,6 +82,10 @@ bool dtn_launch_pointwise(enum dtn_pointwise op, const struct dtn_array *out,
     to->op = op;
     to->dtype = in[0]->dtype;
     to->nin = (uint32_t)nin;
+    if (kernel == DTN_KERNEL_pointwise_f32) {
+        to->fours = fours_of(to, (int64_t)dtn_dtype_size(out->dtype));
+        launch->threads = to->fours > 0 ? to->fours : launch->threads;
+    }
     return true;
 }
 

@@ -13,12 +13,24 @@
 #define DTN_COPY(name, T)                                                     \
     DTN_KERNEL(name, copy_args)                                               \
     {                                                                         \
-        for (uint64_t u = at.first; u < args->box.units; u += at.step) {      \
-            const struct dtn_where place = place_of(&args->box, u);           \
-            const char *from = (const char *)args->src + place.src;           \
-            char *to = (char *)args->dst + place.dst;                         \
+        const uint64_t units = args->box.units, step = at.step;               \
                                                                               \
-            ((T *)to)[place.unit] = ((const T *)from)[place.unit];            \
+        for (uint64_t u = at.first; u < units; u += DTN_BATCH * step) {       \
+            T *to[DTN_BATCH], x[DTN_BATCH];                                   \
+                                                                              \
+            DTN_UNROLL                                                        \
+            for (int k = 0; k < DTN_BATCH; k++) {                             \
+                const struct dtn_where place = place_of(                      \
+                    &args->box, in_batch(units, u, k, step));                 \
+                                                                              \
+                to[k] = (T *)((char *)args->dst + place.dst) + place.unit;    \
+                x[k] = ((const T *)((const char *)args->src + place.src))     \
+                    [place.unit];                                             \
+            }                                                                 \
+            DTN_UNROLL                                                        \
+            for (int k = 0; k < DTN_BATCH; k++)                               \
+                if (u + (uint64_t)k * step < units)                           \
+                    *to[k] = x[k];                                            \
         }                                                                     \
     }
 DTN_COPY(copy_1, uint8_t)

@@ -6,6 +6,7 @@
  */
 #include "cuda/copies.h"
 #include "cuda/fills.h"
+#include "cuda/finish.h"
 #include "cuda/folds.h"
 #include "cuda/pointwise.h"
 #include "cuda/columns.h"

@@ -16,6 +16,38 @@
 
 #include <stdbool.h>
 
+/* Where a thread is in the GRID: unit = turn * per_turn + rest.  It goes on by
+ * additions, since a division takes as long as a quarter of a block.
+ */
+struct dtn_fill_walk {
+    uint64_t turn, rest;               /* of this unit                        */
+    uint64_t turns, rests;             /* from one unit to the next           */
+};
+
+DTN_INLINE struct dtn_fill_walk fill_walk(const struct dtn_fill_args *args,
+                                          struct dtn_thread at)
+{
+    const uint64_t turn = divided(at.first, &args->per_turn);
+    const uint64_t turns = divided(at.step, &args->per_turn);
+    const struct dtn_fill_walk walk = {
+        turn, at.first - turn * args->per_turn.by,
+        turns, at.step - turns * args->per_turn.by
+    };
+
+    return walk;
+}
+
+DTN_INLINE void fill_step(const struct dtn_fill_args *args,
+                          struct dtn_fill_walk *walk)
+{
+    walk->turn += walk->turns;
+    walk->rest += walk->rests;
+    if (walk->rest >= args->per_turn.by) {
+        walk->rest -= args->per_turn.by;
+        walk->turn++;
+    }
+}
+
 /* A block and its elements. */
 struct dtn_fill_unit {
     uint64_t counter, stream;          /* of the block                        */
@@ -38,15 +70,15 @@ DTN_INLINE struct dtn_fill_unit fill_sequential(
 }
 
 DTN_INLINE struct dtn_fill_unit fill_grid(const struct dtn_fill_args *args,
-                                          uint64_t u, int each)
+                                          const struct dtn_fill_walk *walk,
+                                          int each)
 {
-    const uint64_t turn = divided(u, &args->per_turn);
+    const uint64_t turn = args->turn + walk->turn;
     struct dtn_fill_unit unit;
 
-    unit.stream = args->unit + u - turn * args->per_turn.by;
-    unit.counter = args->block + args->turn + turn;
-    unit.index = unit.stream
-               + args->grid.by * (uint64_t)each * (args->turn + turn);
+    unit.stream = args->unit + walk->rest;
+    unit.counter = args->block + turn;
+    unit.index = unit.stream + args->grid.by * (uint64_t)each * turn;
     unit.stride = args->grid.by;
     unit.lanes = each;
     return unit;
@@ -70,28 +102,25 @@ DTN_INLINE struct dtn_fill_unit fill_vector(const struct dtn_fill_args *args,
 }
 
 DTN_INLINE struct dtn_fill_unit fill_unit(const struct dtn_fill_args *args,
+                                          const struct dtn_fill_walk *walk,
                                           uint64_t u, int each)
 {
-    return args->order == DTN_FILL_GRID ? fill_grid(args, u, each)
+    return args->order == DTN_FILL_GRID ? fill_grid(args, walk, each)
          : args->order == DTN_FILL_VECTOR ? fill_vector(args, u)
                                           : fill_sequential(args, u, each);
 }
 
 /* ------------------------------------------------------------- storing --- */
 
-/* Is the block's lane k among the elements asked for? */
-DTN_INLINE bool fill_wants(const struct dtn_fill_args *args,
-                           const struct dtn_fill_unit *unit, int k)
-{
-    return unit->index + (uint64_t)k * unit->stride - args->first
-           < args->count;
-}
-
-/* COUNT elements of type T, as one access of type V if they are neighbours. */
+/* COUNT elements of type T, as one access of type V if they are neighbours.
+ * Those before the first one asked for have places of more than 2^63.
+ */
 #define DTN_FILL_STORE(name, T, COUNT, V)                                     \
     DTN_INLINE void name(const struct dtn_fill_args *args,                    \
                          const struct dtn_fill_unit *unit, const T x[COUNT])  \
     {                                                                         \
+        const uint64_t place = unit->index - args->first;                     \
+        const uint64_t last = place + (COUNT - 1) * unit->stride;             \
         T *to = (T *)args->dst;                                               \
         union {                                                               \
             T x[COUNT];                                                       \
@@ -101,17 +130,22 @@ DTN_INLINE bool fill_wants(const struct dtn_fill_args *args,
         DTN_UNROLL                                                            \
         for (int k = 0; k < COUNT; k++)                                       \
             both.x[k] = x[k];                                                 \
-        if (args->aligned && unit->lanes == COUNT                             \
-            && fill_wants(args, unit, 0)                                      \
-            && fill_wants(args, unit, COUNT - 1)) {                           \
-            *(V *)(to + (unit->index - args->first)) = both.all;              \
+        if (unit->lanes == COUNT && place < args->count                       \
+            && last < args->count) {                                          \
+            if (args->aligned) {                                              \
+                *(V *)(to + place) = both.all;                                \
+                return;                                                       \
+            }                                                                 \
+            DTN_UNROLL                                                        \
+            for (int k = 0; k < COUNT; k++)                                   \
+                to[place + (uint64_t)k * unit->stride] = both.x[k];           \
             return;                                                           \
         }                                                                     \
         DTN_UNROLL                                                            \
         for (int k = 0; k < COUNT; k++)                                       \
-            if (k < unit->lanes && fill_wants(args, unit, k))                 \
-                to[unit->index + (uint64_t)k * unit->stride - args->first] =  \
-                    both.x[k];                                                \
+            if (k < unit->lanes                                               \
+                && place + (uint64_t)k * unit->stride < args->count)          \
+                to[place + (uint64_t)k * unit->stride] = both.x[k];           \
     }
 struct dtn_two_quads {
     struct dtn_quad quad[2];           /* 32 bytes                            */
@@ -178,7 +212,12 @@ DTN_INLINE void store_uniform(const struct dtn_fill_args *args,
 
     DTN_UNROLL
     for (int k = 0; k < 4; k++)
-        inside[k] = narrow && rounded(args->dtype, x[k]) >= to ? from : x[k];
+        inside[k] = x[k];
+    if (narrow) {
+        DTN_UNROLL
+        for (int k = 0; k < 4; k++)
+            inside[k] = rounded(args->dtype, x[k]) >= to ? from : x[k];
+    }
     store_floats(args, unit, inside);
 }
 

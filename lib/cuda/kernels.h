@@ -120,6 +120,7 @@ enum dtn_fill_order {
 struct dtn_fill_args {
     void *dst;                         /* of element `first`                  */
     uint64_t seed;                     /* the Philox key                      */
+    uint32_t key[20];                  /* the same in each of ten rounds      */
     uint64_t block;                    /* counter of the operation's first    */
     uint64_t first;                    /* index of the first element          */
     uint64_t count;                    /* elements                            */
@@ -136,6 +137,9 @@ struct dtn_fill_args {
     uint32_t mirrored;                 /* truncated normal: of -to .. -from   */
     uint32_t aligned;                  /* each block's elements begin at a    */
                                        /* multiple of their bytes             */
+    uint32_t plain;                    /* f32, SEQUENTIAL or GRID, and those  */
+                                       /* SEQUENTIAL are aligned, by fours    */
+    uint32_t zero;                     /* not used                            */
     double mul, add;                   /* as in struct dtn_dist               */
     double from, to;                   /* bounds                              */
     double p_low, p_range;             /* truncated normal: probabilities     */
@@ -172,6 +176,8 @@ struct dtn_pointwise_args {
     void *out;                         /* array 0 of the grid                 */
     const void *in[3];                 /* arrays 1, 2, 3                      */
     struct dtn_kernel_grid grid;       /* where the elements are              */
+    uint64_t fours;                    /* of floats without gaps, at the      */
+                                       /* beginning; 0: one by one            */
     uint64_t p, q;                     /* arguments, in the type that is      */
                                        /* computed with, in the first bytes   */
     uint32_t op;                       /* enum dtn_pointwise                  */
@@ -232,6 +238,8 @@ struct dtn_total_args {
     struct dtn_divide one;             /* by 1                                */
     uint64_t nblocks;                  /* of a row; 0: it is empty            */
     uint64_t units;                    /* of this step                        */
+    uint64_t fours;                    /* of lanes, of floats without gaps;   */
+                                       /* 0: each by itself                   */
     double start;                      /* what a total begins with            */
     int64_t whole_start;               /* the same of integers                */
     double count;                      /* elements of a row                   */
@@ -265,7 +273,10 @@ struct dtn_finish_args {
     struct dtn_kernel_grid outer;      /* where rows begin                    */
     struct dtn_kernel_grid row;        /* where elements of a row are         */
     struct dtn_divide inside;          /* rows, or elements of a row          */
+    struct dtn_divide row_fours;       /* fours of a row                      */
     uint64_t units;                    /* elements                            */
+    uint64_t fours;                    /* of all, of floats without gaps; 0:  */
+                                       /* each element by itself              */
     uint32_t how;                      /* enum dtn_finish                     */
     uint32_t dtype;                    /* enum dtensor_dtype of all arrays    */
     uint32_t rows_first;               /* `inside` is rows                    */

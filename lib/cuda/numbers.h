@@ -32,47 +32,95 @@ DTN_INLINE double number_f64(double x)
 
 /* ----------------------------------------------------------------- load --- */
 
-DTN_INLINE float get_f32(uint32_t dtype, const void *at)
+/* To load bits and to widen them are two steps: see DTN_BATCH. */
+DTN_INLINE uint32_t number_bytes(uint32_t dtype)
 {
     switch (dtype) {
-    case DTENSOR_F16:    return dtn_f16_widen(*(const uint16_t *)at);
-    case DTENSOR_BF16:   return dtn_bf16_widen(*(const uint16_t *)at);
-    case DTENSOR_F8E4M3: return dtn_f8e4m3_widen(*(const uint8_t *)at);
-    case DTENSOR_F8E5M2: return dtn_f8e5m2_widen(*(const uint8_t *)at);
-    default:             return *(const float *)at;
+    case DTENSOR_F16: case DTENSOR_BF16: case DTENSOR_I16: case DTENSOR_U16:
+        return 2;
+    case DTENSOR_F32: case DTENSOR_I32: case DTENSOR_U32:
+        return 4;
+    case DTENSOR_F64: case DTENSOR_I64: case DTENSOR_U64:
+        return 8;
+    default:
+        return 1;
     }
 }
 
-DTN_INLINE double get_f64(uint32_t dtype, const void *at)
+DTN_INLINE uint32_t load_f32(uint32_t bytes, const void *at)
 {
-    return *(const double *)at;
+    return bytes == 4 ? *(const uint32_t *)at
+         : bytes == 2 ? *(const uint16_t *)at : *(const uint8_t *)at;
 }
 
-DTN_INLINE int64_t get_i64(uint32_t dtype, const void *at)
+DTN_INLINE uint64_t load_i64(uint32_t bytes, const void *at)
 {
-    switch (dtype) {
-    case DTENSOR_I8:   return *(const int8_t *)at;
-    case DTENSOR_U8:   return *(const uint8_t *)at;
-    case DTENSOR_I16:  return *(const int16_t *)at;
-    case DTENSOR_U16:  return *(const uint16_t *)at;
-    case DTENSOR_I32:  return *(const int32_t *)at;
-    case DTENSOR_U32:  return *(const uint32_t *)at;
-    case DTENSOR_BOOL: return *(const uint8_t *)at != 0;
-    default:           return *(const int64_t *)at;
-    }
+    return bytes == 8 ? *(const uint64_t *)at : load_f32(bytes, at);
 }
 
-DTN_INLINE uint64_t get_u64(uint32_t dtype, const void *at)
+DTN_INLINE uint64_t load_f64(uint32_t bytes, const void *at)
 {
     return *(const uint64_t *)at;
 }
 
-/* An f32 or f64 of any type of float. */
-DTN_INLINE double get_float(uint32_t dtype, const void *at)
+DTN_INLINE uint64_t load_u64(uint32_t bytes, const void *at)
 {
-    return dtype == DTENSOR_F64 ? *(const double *)at
-                                : (double)get_f32(dtype, at);
+    return *(const uint64_t *)at;
 }
+
+/* What the bits of an element of the type are. */
+DTN_INLINE float widen_f32(uint32_t dtype, uint32_t bits)
+{
+    switch (dtype) {
+    case DTENSOR_F16:    return dtn_f16_widen((uint16_t)bits);
+    case DTENSOR_BF16:   return dtn_bf16_widen((uint16_t)bits);
+    case DTENSOR_F8E4M3: return dtn_f8e4m3_widen((uint8_t)bits);
+    case DTENSOR_F8E5M2: return dtn_f8e5m2_widen((uint8_t)bits);
+    default:             return dtn_narrow_float(bits);
+    }
+}
+
+DTN_INLINE double widen_f64(uint32_t dtype, uint64_t bits)
+{
+    double x;
+
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+DTN_INLINE int64_t widen_i64(uint32_t dtype, uint64_t bits)
+{
+    switch (dtype) {
+    case DTENSOR_I8:   return (int8_t)bits;
+    case DTENSOR_I16:  return (int16_t)bits;
+    case DTENSOR_I32:  return (int32_t)bits;
+    case DTENSOR_BOOL: return bits != 0;
+    default:           return (int64_t)bits;
+    }
+}
+
+DTN_INLINE uint64_t widen_u64(uint32_t dtype, uint64_t bits)
+{
+    return bits;
+}
+
+/* An f32 or f64 of any type of float. */
+DTN_INLINE double widen_float(uint32_t dtype, uint64_t bits)
+{
+    return dtype == DTENSOR_F64 ? widen_f64(dtype, bits)
+                                : (double)widen_f32(dtype, (uint32_t)bits);
+}
+
+/* Both steps at once. */
+#define DTN_GET(kind, T, load)                                                \
+    DTN_INLINE T get_##kind(uint32_t dtype, const void *at)                   \
+    {                                                                         \
+        return widen_##kind(dtype, load(number_bytes(dtype), at));            \
+    }
+DTN_GET(f32, float, load_f32)
+DTN_GET(f64, double, load_f64)
+DTN_GET(i64, int64_t, load_i64)
+DTN_GET(float, double, load_i64)
 
 /* ---------------------------------------------------------------- store --- */
 

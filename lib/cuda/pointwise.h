@@ -7,6 +7,7 @@
 #ifndef DTN_CUDA_POINTWISE_H
 #define DTN_CUDA_POINTWISE_H
 
+#include "cuda/fours.h"
 #include "cuda/numbers.h"
 #include "cuda/spots.h"
 #include "math/functions.h"
@@ -59,36 +60,141 @@ DTN_APPLY(f64, double, DTN_POINTWISE_FLOAT(DTN_CASE, f64, double)
 DTN_APPLY(i64, int64_t, DTN_POINTWISE_INTEGER(DTN_CASE, i64, int64_t))
 DTN_APPLY(u64, uint64_t, DTN_POINTWISE_INTEGER(DTN_CASE, u64, uint64_t))
 
-#define DTN_POINTWISE_KERNEL(kind, T)                                         \
-    DTN_KERNEL(pointwise_##kind, pointwise_args)                              \
+/* ------------------------------------------------------ fours of floats --- */
+
+/* Where no array has gaps a thread makes four neighbours.  It asks once for the
+ * type and the function, of which the answers take longer than most functions.
+ */
+#define DTN_CASE_FOUR(OP, name, kind, T, TO, expression)                      \
+    case DTN_##OP:                                                            \
+        DTN_UNROLL                                                            \
+        for (int k = 0; k < 4; k++) {                                         \
+            const float x = to[k], y = ys[k], z = zs[k];                      \
+            const TO made = (TO)(expression);                                 \
+                                                                              \
+            (void)y;                                                          \
+            (void)z;                                                          \
+            memcpy(&to[k], &made, sizeof made);                               \
+        }                                                                     \
+        break;
+
+/* `to` are the operands x, and then the results. */
+DTN_INLINE void apply_four(uint32_t op, uint32_t t, float to[4],
+                           const float ys[4], const float zs[4], float p,
+                           float q)
+{
+    switch (op) {
+    DTN_POINTWISE_FLOAT(DTN_CASE_FOUR, f32, float)
+    DTN_CASE_FOUR(GELU, gelu, f32, float, float, t == DTENSOR_BF16
+                  ? dtn_gelu_bf16(x) : dtn_gelu_f32(x))
+    DTN_CASE_FOUR(SIN, sin, f32, float, float, dtn_sine_any_f32(x, 0))
+    DTN_CASE_FOUR(COS, cos, f32, float, float, dtn_sine_any_f32(x, 1))
+    default:
+        break;
+    }
+}
+
+DTN_INLINE void pointwise_fours(const struct dtn_pointwise_args *args,
+                                struct dtn_thread at)
+{
+    const bool compares = args->op >= DTN_LT && args->op <= DTN_NE;
+    const uint32_t t = args->dtype;
+    float p, q;
+
+    memcpy(&p, &args->p, sizeof p);
+    memcpy(&q, &args->q, sizeof q);
+    for (uint64_t u = at.first; u < args->fours; u += at.step) {
+        char *out = (char *)args->out + 4 * (int64_t)u * args->grid.step[0];
+        struct dtn_four_bits bits[3] = { { { 0, 0 } }, { { 0, 0 } },
+                                         { { 0, 0 } } };
+        float x[4], y[4] = { 0, 0, 0, 0 }, z[4] = { 0, 0, 0, 0 };
+
+        DTN_UNROLL
+        for (int i = 0; i < 3; i++)
+            if (i < (int)args->nin)
+                bits[i] = four_load(t, (const char *)args->in[i] + 4
+                                       * (int64_t)u * args->grid.step[1 + i],
+                                    args->grid.step[1 + i] == 0);
+        four_widen(t, bits[0], args->grid.step[1] == 0, x);
+        if (args->nin > 1)
+            four_widen(t, bits[1], args->grid.step[2] == 0, y);
+        if (args->nin > 2)
+            four_widen(t, bits[2], args->grid.step[3] == 0, z);
+        apply_four(args->op, t, x, y, z, p, q);
+        if (compares)
+            four_bytes(out, x);
+        else
+            four_put(t, out, x);
+    }
+}
+
+/* ------------------------------------------------------------ kernels --- */
+
+DTN_INLINE uint64_t pointwise_f32_first(const struct dtn_pointwise_args *args,
+                                        struct dtn_thread at)
+{
+    pointwise_fours(args, at);
+    return at.first + 4 * args->fours;
+}
+
+#define DTN_ALL_ELEMENTS(args, at) ((at).first)
+
+/* `from` is the first element of this thread that is not made otherwise. */
+#define DTN_POINTWISE_KERNEL(kind, T, BITS, from)                             \
+    DTN_INLINE void compute_##kind(const struct dtn_pointwise_args *args,     \
+                                   uint64_t i, BITS x, BITS y, BITS z)        \
     {                                                                         \
         const bool compares = args->op >= DTN_LT && args->op <= DTN_NE;       \
-        T p, q;                                                               \
+        const uint32_t t = args->dtype;                                       \
+        void *to = (char *)args->out + spot_of(&args->grid, i).at[0];         \
+        T p, q, made = 0;                                                     \
                                                                               \
         memcpy(&p, &args->p, sizeof p);                                       \
         memcpy(&q, &args->q, sizeof q);                                       \
-        for (uint64_t i = at.first; i < args->grid.count; i += at.step) {     \
-            const struct dtn_spots spot = spot_of(&args->grid, i);             \
-            void *to = (char *)args->out + spot.at[0];                        \
-            const uint32_t t = args->dtype;                                   \
-            const T x = get_##kind(t, operand_at(args, &spot, 0));           \
-            T y = x, z = x, made = 0;                                         \
+        apply_##kind(args->op, t, &made, widen_##kind(t, x),                  \
+                     widen_##kind(t, y), widen_##kind(t, z), p, q);           \
+        if (compares)                                                         \
+            memcpy(to, &made, 1);                                             \
+        else                                                                  \
+            put_##kind(t, to, made);                                          \
+    }                                                                         \
+    DTN_KERNEL(pointwise_##kind, pointwise_args)                              \
+    {                                                                         \
+        const uint64_t count = args->grid.count, step = at.step;              \
+        const uint32_t bytes = number_bytes(args->dtype);                     \
                                                                               \
-            if (args->nin > 1)                                                \
-                y = get_##kind(t, operand_at(args, &spot, 1));               \
-            if (args->nin > 2)                                                \
-                z = get_##kind(t, operand_at(args, &spot, 2));               \
-            apply_##kind(args->op, t, &made, x, y, z, p, q);                  \
-            if (compares)                                                     \
-                memcpy(to, &made, 1);                                         \
-            else                                                              \
-                put_##kind(t, to, made);                                    \
+        for (uint64_t i = from(args, at); i < count; i += DTN_BATCH * step) { \
+            BITS x[DTN_BATCH], y[DTN_BATCH], z[DTN_BATCH];                    \
+                                                                              \
+            DTN_UNROLL                                                        \
+            for (int k = 0; k < DTN_BATCH; k++) {                             \
+                const struct dtn_spots spot = spot_of(                        \
+                    &args->grid, in_batch(count, i, k, step));                \
+                                                                              \
+                x[k] = load_##kind(bytes, operand_at(args, &spot, 0));        \
+                y[k] = z[k] = 0;                                              \
+                if (args->nin > 1)                                            \
+                    y[k] = load_##kind(bytes, operand_at(args, &spot, 1));    \
+                if (args->nin > 2)                                            \
+                    z[k] = load_##kind(bytes, operand_at(args, &spot, 2));    \
+            }                                                                 \
+            DTN_ROLLED                                                        \
+            for (uint64_t e = i, n = 0; n < DTN_BATCH && e < count;           \
+                 n++, e += step) {                                            \
+                compute_##kind(args, e, x[0], y[0], z[0]);                    \
+                DTN_UNROLL                                                    \
+                for (int k = 1; k < DTN_BATCH; k++) {                         \
+                    x[k - 1] = x[k];                                          \
+                    y[k - 1] = y[k];                                          \
+                    z[k - 1] = z[k];                                          \
+                }                                                             \
+            }                                                                 \
         }                                                                     \
     }
-DTN_POINTWISE_KERNEL(f32, float)
-DTN_POINTWISE_KERNEL(f64, double)
-DTN_POINTWISE_KERNEL(i64, int64_t)
-DTN_POINTWISE_KERNEL(u64, uint64_t)
+DTN_POINTWISE_KERNEL(f32, float, uint32_t, pointwise_f32_first)
+DTN_POINTWISE_KERNEL(f64, double, uint64_t, DTN_ALL_ELEMENTS)
+DTN_POINTWISE_KERNEL(i64, int64_t, uint64_t, DTN_ALL_ELEMENTS)
+DTN_POINTWISE_KERNEL(u64, uint64_t, uint64_t, DTN_ALL_ELEMENTS)
 
 /* ---------------------------------------------------------------- where --- */
 
@@ -158,15 +264,29 @@ DTN_INLINE void cast_whole(const struct dtn_cast_args *args, void *to,
 
 DTN_KERNEL(cast, cast_args)
 {
-    for (uint64_t i = at.first; i < args->grid.count; i += at.step) {
-        const struct dtn_spots spot = spot_of(&args->grid, i);
-        void *to = (char *)args->out + spot.at[0];
-        const void *in = (const char *)args->in + spot.at[1];
+    const uint64_t count = args->grid.count, step = at.step;
+    const uint32_t bytes = number_bytes(args->from);
 
-        if (args->was_float)
-            cast_float(args, to, get_float(args->from, in));
-        else
-            cast_whole(args, to, get_i64(args->from, in));
+    for (uint64_t i = at.first; i < count; i += DTN_BATCH * step) {
+        uint64_t x[DTN_BATCH];
+
+        DTN_UNROLL
+        for (int k = 0; k < DTN_BATCH; k++) {
+            const struct dtn_spots spot = spot_of(
+                &args->grid, in_batch(count, i, k, step));
+
+            x[k] = load_i64(bytes, (const char *)args->in + spot.at[1]);
+        }
+        DTN_UNROLL
+        for (int k = 0; k < DTN_BATCH; k++) {
+            const uint64_t e = i + (uint64_t)k * step;
+            void *to = (char *)args->out + spot_of(&args->grid, e).at[0];
+
+            if (e < count && args->was_float)
+                cast_float(args, to, widen_float(args->from, x[k]));
+            else if (e < count)
+                cast_whole(args, to, widen_i64(args->from, x[k]));
+        }
     }
 }
 

@@ -10,6 +10,7 @@
 #include "cuda/launch.h"
 #include "base/dtype.h"
 #include "base/reduce.h"
+#include "math/block.h"
 #include "math/strips.h"
 #include "dtensor.h"
 
@@ -126,6 +127,32 @@ struct dtn_launch *dtn_rows_launch(struct dtn_totals *rows,
     return launch;
 }
 
+/* Are the elements of each row of an array neighbours, from a multiple of four
+ * of them on?  `array` is its number.
+ */
+static bool by_fours(const struct dtn_totals *rows, int array, const void *data,
+                     enum dtensor_dtype dtype)
+{
+    const int64_t size = (int64_t)dtn_dtype_size(dtype);
+
+    if (rows->row.ndim != 0 || rows->row.step[array] != size ||
+        (uintptr_t)data % (uintptr_t)(4 * size) != 0 ||
+        rows->outer.step[array] % (4 * size) != 0)
+        return false;
+    for (int64_t d = 0; d < rows->outer.ndim; d++)
+        if (rows->outer.dim[d].stride[array] % (4 * size) != 0)
+            return false;
+    return true;
+}
+
+/* Floats that are computed with as f32, in rows of fours. */
+static bool rows_of_fours(const struct dtn_totals *rows)
+{
+    return dtn_block_type(rows->from) == DTENSOR_F32 && !rows->beside &&
+           rows->elements > 0 && rows->elements % 4 == 0 &&
+           by_fours(rows, 1, rows->in, rows->from);
+}
+
 static void total_launch(struct dtn_totals *rows, enum dtn_kernel kernel,
                          const struct dtn_total_args *args, uint64_t units)
 {
@@ -144,7 +171,11 @@ void dtn_rows_total(struct dtn_totals *rows, const struct dtn_row_total *total)
         return;
     args = total_args(rows, total);
     if (blocks > 0 && !total->same) {
-        total_launch(rows, DTN_KERNEL_total_lanes, &args, blocks * rows->lanes);
+        if (rows_of_fours(rows) && rows->lanes == LANES && !args.is_whole
+            && total->term == DTN_TERM_ITSELF)
+            args.fours = 8 * blocks;
+        total_launch(rows, DTN_KERNEL_total_lanes, &args, args.fours > 0
+                     ? args.fours : blocks * rows->lanes);
         total_launch(rows, DTN_KERNEL_total_blocks, &args, blocks);
     }
     total_launch(rows, DTN_KERNEL_total_rows, &args, rows->count);
@@ -152,17 +183,32 @@ void dtn_rows_total(struct dtn_totals *rows, const struct dtn_row_total *total)
 
 /* -------------------------------------------------------------- finish --- */
 
+/* How many fours, if all arrays have them. */
+static uint64_t finish_fours(const struct dtn_totals *rows,
+                             const struct dtn_finish_args *how,
+                             const struct dtn_array *out)
+{
+    return rows_of_fours(rows) && out->dtype == rows->from &&
+           by_fours(rows, 0, out->data, out->dtype) &&
+           (!how->weight || by_fours(rows, 2, how->weight, out->dtype)) &&
+           (!how->bias || by_fours(rows, 3, how->bias, out->dtype))
+           ? rows->count * (rows->elements / 4) : 0;
+}
+
 void dtn_rows_finish(struct dtn_totals *rows, const struct dtn_finish_args *how,
                      const struct dtn_array *out)
 {
     struct dtn_finish_args *args;
     const uint64_t inside = rows->beside ? rows->count : rows->elements;
+    const uint64_t fours = finish_fours(rows, how, out);
 
     if (rows->count * rows->elements == 0)
         return;
-    args = &dtn_rows_launch(rows, DTN_KERNEL_finish,
-                            rows->count * rows->elements)->args.finish;
+    args = &dtn_rows_launch(rows, DTN_KERNEL_finish, fours > 0 ? fours
+                            : rows->count * rows->elements)->args.finish;
     *args = *how;
+    args->fours = fours;
+    args->row_fours = dtn_divide_by(fours > 0 ? rows->elements / 4 : 1);
     args->out = out->data;
     args->in = rows->in;
     args->outer = rows->outer;

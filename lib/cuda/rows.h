@@ -1,4 +1,4 @@
-/* rows.h - the kernels that reduce rows, and what becomes of rows after that
+/* rows.h - the kernels that reduce rows
  *
  * The order of a sum is that of lib/math/totals.h, so that the bits are the
  * same: a row is cut into blocks of 512 elements, element i of a block goes to
@@ -10,6 +10,7 @@
 #ifndef DTN_CUDA_ROWS_H
 #define DTN_CUDA_ROWS_H
 
+#include "cuda/fours.h"
 #include "cuda/numbers.h"
 #include "cuda/index.h"
 #include "cuda/spots.h"
@@ -76,15 +77,16 @@ DTN_INLINE int64_t whole_join(uint32_t kind, bool is_u64, int64_t t, int64_t x)
 }
 
 /* Is it the extreme of the row?  A NaN is, if there is one. */
-DTN_INLINE bool is_extreme(const struct dtn_total_args *args, const void *at,
+DTN_INLINE bool is_extreme(const struct dtn_total_args *args, uint64_t bits,
                            uint64_t row)
 {
     const double m = args->middle[row];
     double x;
 
     if (!args->is_float)
-        return get_i64(args->from, at) == ((const int64_t *)args->middle)[row];
-    x = get_float(args->from, at);
+        return widen_i64(args->from, bits)
+               == ((const int64_t *)args->middle)[row];
+    x = widen_float(args->from, bits);
     return m != m ? x != x : x == m;
 }
 
@@ -133,12 +135,11 @@ DTN_INLINE double element_of(const struct dtn_total_args *args,
                                  + (int64_t)i * args->row.step[number]);
 }
 
-/* What is added up of that element. */
+/* What is added up of that element, which is x. */
 DTN_INLINE double term_of(const struct dtn_total_args *args,
                           const struct dtn_spots *spot, uint64_t row,
-                          double m, uint64_t i)
+                          double m, uint64_t i, double x)
 {
-    const double x = element_of(args, args->in, 1, spot, i);
     double d;
 
     if (args->term == DTN_TERM_ITSELF)
@@ -152,49 +153,126 @@ DTN_INLINE double term_of(const struct dtn_total_args *args,
                              args->scale[row]);
 }
 
+/* The total of a lane so far: a float, or an integer. */
+struct dtn_lane_total {
+    double real;                       /* of floats                           */
+    int64_t whole;                     /* of all else                         */
+};
+
+/* `t` with element i more. */
+DTN_INLINE struct dtn_lane_total lane_step(const struct dtn_total_args *args,
+                                           const struct dtn_spots *spot,
+                                           uint64_t row, double m, uint64_t i,
+                                           uint64_t bits,
+                                           struct dtn_lane_total t)
+{
+    const uint32_t from = args->from;
+
+    if (args->term == DTN_TERM_PLACE) {
+        t.whole = whole_join(args->kind, false, t.whole,
+                             is_extreme(args, bits, row) ? (int64_t)i
+                                                         : t.whole);
+    } else if (args->is_truth) {
+        t.whole += args->is_float ? widen_float(from, bits) != 0
+                                  : widen_i64(from, bits) != 0;
+    } else if (!args->is_float) {
+        t.whole = whole_join(args->kind, from == DTENSOR_U64, t.whole,
+                             widen_i64(from, bits));
+    } else {
+        const double x = widen_float(from, bits);
+
+        t.real = args->kind == DTN_TOTAL_EXP
+               ? t.real + total_exp(from, x, m)
+               : total_step(args->kind, t.real,
+                            term_of(args, spot, row, m, i, x),
+                            args->term == DTN_TERM_ITSELF ? m : 0);
+    }
+    return t;
+}
+
+/* Elements i, i + 32, ... below `end`. */
+DTN_INLINE struct dtn_lane_total lane_total(const struct dtn_total_args *args,
+                                            const struct dtn_spots *spot,
+                                            uint64_t row, uint64_t i,
+                                            uint64_t end)
+{
+    const char *in = (const char *)args->in + spot->at[1];
+    const uint32_t bytes = number_bytes(args->from);
+    const double m = args->middle ? args->middle[row] : 0;
+    struct dtn_lane_total t = { args->start, args->whole_start };
+
+    for (; i < end; i += 32 * DTN_BATCH) {
+        uint64_t x[DTN_BATCH];
+
+        DTN_UNROLL
+        for (int k = 0; k < DTN_BATCH; k++)
+            x[k] = load_i64(bytes, in + (int64_t)in_batch(end, i, k, 32)
+                                        * args->row.step[1]);
+        DTN_ROLLED
+        for (uint64_t e = i, n = 0; n < DTN_BATCH && e < end; n++, e += 32) {
+            t = lane_step(args, spot, row, m, e, x[0], t);
+            DTN_UNROLL
+            for (int k = 1; k < DTN_BATCH; k++)
+                x[k - 1] = x[k];
+        }
+    }
+    return t;
+}
+
+/* Four lanes of a block: of a row of floats without gaps, and its elements
+ * themselves.
+ */
+DTN_INLINE void total_four_lanes(const struct dtn_total_args *args, uint64_t u)
+{
+    const uint64_t number = u / 8, lane = 4 * (u % 8);
+    const uint64_t row = divided(number, &args->blocks);
+    const uint64_t start = (number - row * args->blocks.by) * 512;
+    const uint64_t all = args->row.run.by;
+    const uint64_t end = start + 512 < all ? start + 512 : all;
+    const double m = args->middle ? args->middle[row] : 0;
+    const char *in = (const char *)args->in + spot_of(&args->outer, row).at[1];
+    double *to = (double *)args->scratch + 32 * number + lane;
+    double t[4] = { args->start, args->start, args->start, args->start };
+    float x[4];
+
+    for (uint64_t i = start + lane; i < end; i += 32) {
+        four_widen(args->from, four_load(args->from, in + (int64_t)i
+                                         * args->row.step[1], false), false, x);
+        DTN_UNROLL
+        for (int k = 0; k < 4; k++)
+            t[k] = args->kind == DTN_TOTAL_EXP
+                 ? t[k] + total_exp(args->from, (double)x[k], m)
+                 : total_step(args->kind, t[k], (double)x[k], m);
+    }
+    DTN_UNROLL
+    for (int k = 0; k < 4; k++)
+        to[k] = t[k];
+}
+
 DTN_KERNEL(total_lanes, total_args)
 {
+    for (uint64_t u = at.first; u < args->fours; u += at.step)
+        total_four_lanes(args, u);
+    if (args->fours > 0)
+        return;
     for (uint64_t u = at.first; u < args->units; u += at.step) {
         const struct dtn_lane place = lane_of(args, u, &args->lanes);
         const uint64_t run = divided(place.block, &args->per_run);
         const uint64_t start = (place.block - run * args->per_run.by) * 512;
         const uint64_t all = args->row.run.by;
         const uint64_t end = start + 512 < all ? start + 512 : all;
-        const double m = args->middle ? args->middle[place.row] : 0;
-        const uint32_t t = args->from;
         struct dtn_spots spot = spot_of(&args->outer, place.row);
         const struct dtn_spots within = spot_of(&args->row, run * all);
-        double total = args->start;
-        int64_t whole = args->whole_start;
+        struct dtn_lane_total t;
 
         DTN_UNROLL
         for (int a = 0; a < DTN_KERNEL_ARRAYS; a++)
             spot.at[a] += within.at[a];
-        for (uint64_t i = start + place.lane; i < end; i += 32) {
-            const void *from = (const char *)args->in + spot.at[1]
-                             + (int64_t)i * args->row.step[1];
-
-            if (args->term == DTN_TERM_PLACE)
-                whole = whole_join(args->kind, false, whole,
-                                   is_extreme(args, from, place.row)
-                                   ? (int64_t)i : whole);
-            else if (args->is_truth)
-                whole += args->is_float ? get_float(t, from) != 0
-                                        : get_i64(t, from) != 0;
-            else if (!args->is_float)
-                whole = whole_join(args->kind, t == DTENSOR_U64, whole,
-                                   get_i64(t, from));
-            else if (args->kind == DTN_TOTAL_EXP)
-                total = total + total_exp(t, get_float(t, from), m);
-            else
-                total = total_step(args->kind, total,
-                                   term_of(args, &spot, place.row, m, i),
-                                   args->term == DTN_TERM_ITSELF ? m : 0);
-        }
+        t = lane_total(args, &spot, place.row, start + place.lane, end);
         if (!args->is_whole)
-            ((double *)args->scratch)[u] = total;
+            ((double *)args->scratch)[u] = t.real;
         else
-            ((int64_t *)args->scratch)[u] = whole;
+            ((int64_t *)args->scratch)[u] = t.whole;
     }
 }
 
@@ -319,81 +397,6 @@ DTN_KERNEL(total_rows, total_args)
             ((int64_t *)args->result)[row] = whole;
         if (args->out)
             put_i64(args->to, out, whole);
-    }
-}
-
-/* -------------------------------------------------------------- finish --- */
-
-/* Of a gradient, an input and a weight: see math/norm_backward.h. */
-DTN_INLINE double norm_backed(const struct dtn_finish_args *args, uint64_t row,
-                              double mean, double g, double x, double w)
-{
-    const double rstd = args->by[1][row];
-
-    return dtn_norm_back(g * w, dtn_norm_unit(x, mean, rstd), rstd,
-                         args->by[2] ? args->by[2][row] : 0,
-                         args->by[3][row]);
-}
-
-/* See math/finish_lanes.h. */
-#define DTN_FINISH(kind, T)                                                   \
-    DTN_INLINE T finished_##kind(const struct dtn_finish_args *args, T x,     \
-                                 double by0, double by1)                      \
-    {                                                                         \
-        const T most = (T)by0, factor = (T)by1;                               \
-                                                                              \
-        switch (args->how) {                                                  \
-        case DTN_FINISH_EXP: return dtn_exp_##kind(x - most) * factor;        \
-        case DTN_FINISH_LOG: return x - most - factor;                        \
-        default:             return (x - most) * factor;                      \
-        }                                                                     \
-    }                                                                         \
-    DTN_INLINE void finish_##kind(const struct dtn_finish_args *args,         \
-                                  uint64_t row, const struct dtn_spots *spot)  \
-    {                                                                         \
-        const uint32_t t = args->dtype;                                       \
-        const double by0 = args->by[0] ? args->by[0][row] : 0;                \
-        T x = get_##kind(t, (const char *)args->in + spot->at[1]), w = 1;     \
-                                                                              \
-        if (args->weight)                                                     \
-            w = get_##kind(t, (const char *)args->weight + spot->at[2]);      \
-        if (args->how == DTN_FINISH_SOFTMAX_BACK) {                           \
-            x = dtn_softmax_back_##kind(x, w, (T)by0);                        \
-        } else if (args->how == DTN_FINISH_LOG_BACK) {                        \
-            x = dtn_log_softmax_back_##kind(x, dtn_exp_##kind(w), (T)by0);    \
-        } else if (args->how == DTN_FINISH_NORM_BACK) {                       \
-            x = (T)norm_backed(args, row, by0, (double)x, (double)w,          \
-                args->bias ? (double)get_##kind(t, (const char *)args->bias   \
-                                                   + spot->at[3]) : 1);       \
-        } else {                                                              \
-            x = finished_##kind(args, x, by0, args->by[1][row]);              \
-            if (args->weight)                                                 \
-                x = x * w;                                                    \
-            if (args->bias)                                                   \
-                x = x + get_##kind(t, (const char *)args->bias + spot->at[3]); \
-        }                                                                     \
-        put_##kind(t, (char *)args->out + spot->at[0], x);                    \
-    }
-DTN_FINISH(f32, float)
-DTN_FINISH(f64, double)
-
-DTN_KERNEL(finish, finish_args)
-{
-    for (uint64_t u = at.first; u < args->units; u += at.step) {
-        const uint64_t other = divided(u, &args->inside);
-        const uint64_t within = u - other * args->inside.by;
-        const uint64_t row = args->rows_first ? within : other;
-        const struct dtn_spots outer = spot_of(&args->outer, row);
-        struct dtn_spots spot = spot_of(&args->row,
-                                       args->rows_first ? other : within);
-
-        DTN_UNROLL
-        for (int a = 0; a < DTN_KERNEL_ARRAYS; a++)
-            spot.at[a] += outer.at[a];
-        if (args->dtype == DTENSOR_F64)
-            finish_f64(args, row, &spot);
-        else
-            finish_f32(args, row, &spot);
     }
 }
 

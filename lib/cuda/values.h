@@ -13,25 +13,38 @@ struct dtn_words {
     uint32_t word[4];                  /* a block                             */
 };
 
-/* Philox4x32-10: see lib/random/philox.c. */
-DTN_INLINE struct dtn_words philox(uint64_t seed, uint64_t counter,
+/* The upper 32 bits of a product.  nvcc makes one instruction of both halves,
+ * but not of a product of 64 bits.
+ */
+DTN_INLINE uint32_t product_high(uint32_t a, uint32_t b)
+{
+#ifdef __CUDA_ARCH__
+    return __umulhi(a, b);
+#else
+    return (uint32_t)((uint64_t)a * b >> 32);
+#endif
+}
+
+/* Philox4x32-10: see lib/random/philox.c.  The keys of the rounds are arguments
+ * of the kernel, which instructions read without a load.
+ */
+DTN_INLINE struct dtn_words philox(const uint32_t key[20], uint64_t counter,
                                    uint64_t stream)
 {
-    uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
     uint32_t c0 = (uint32_t)counter, c1 = (uint32_t)(counter >> 32);
     uint32_t c2 = (uint32_t)stream, c3 = (uint32_t)(stream >> 32);
 
     DTN_UNROLL
     for (int r = 0; r < 10; r++) {
-        const uint64_t p0 = (uint64_t)0xD2511F53u * c0;
-        const uint64_t p1 = (uint64_t)0xCD9E8D57u * c2;
+        const uint32_t high0 = product_high(0xD2511F53u, c0);
+        const uint32_t high1 = product_high(0xCD9E8D57u, c2);
+        const uint32_t low0 = 0xD2511F53u * c0;
+        const uint32_t low1 = 0xCD9E8D57u * c2;
 
-        c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
-        c1 = (uint32_t)p1;
-        c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
-        c3 = (uint32_t)p0;
-        k0 += 0x9E3779B9u;
-        k1 += 0xBB67AE85u;
+        c0 = high1 ^ c1 ^ key[2 * r];
+        c1 = low1;
+        c2 = high0 ^ c3 ^ key[2 * r + 1];
+        c3 = low0;
     }
     {
         const struct dtn_words words = { { c0, c1, c2, c3 } };
@@ -61,12 +74,19 @@ DTN_INLINE void uniform_f32(const struct dtn_fill_args *args,
     const float range = (float)args->mul;
 
     DTN_UNROLL
+    for (int k = 0; k < 4; k++)
+        x[k] = unit_f32(words->word[k]);
+    if (range == 1 && from == 0) {
+        DTN_UNROLL
+        for (int k = 0; k < 4; k++)
+            x[k] = x[k] >= 1 ? 0 : x[k];
+        return;
+    }
+    DTN_UNROLL
     for (int k = 0; k < 4; k++) {
-        const float u = unit_f32(words->word[k]);
-        const float value = __builtin_fmaf(u, range, from);
+        const float value = __builtin_fmaf(x[k], range, from);
 
-        x[k] = range == 1 && from == 0 ? (u >= 1 ? 0 : u)
-             : value >= to ? from : value;
+        x[k] = value >= to ? from : value;
     }
 }
 

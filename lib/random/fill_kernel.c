@@ -120,6 +120,25 @@ static bool args_aligned(const struct dtn_fill_args *args, uint64_t lanes,
            % (bytes < 16 ? bytes : 16) == 0;
 }
 
+/* Elements that a kernel stores by fours, or each at its place of the grid. */
+static bool args_plain(const struct dtn_fill_args *args, uint64_t each)
+{
+    return args->dtype == DTENSOR_F32 && each == 4
+        && (args->order == DTN_FILL_GRID
+            || (args->order == DTN_FILL_SEQUENTIAL && args->aligned
+                && args->first % 4 == 0 && args->count % 4 == 0));
+}
+
+/* The key of each round of Philox. */
+static void args_seed(struct dtn_fill_args *args, uint64_t seed)
+{
+    args->seed = seed;
+    for (uint32_t r = 0; r < 10; r++) {
+        args->key[2 * r] = (uint32_t)seed + r * 0x9E3779B9u;
+        args->key[2 * r + 1] = (uint32_t)(seed >> 32) + r * 0xBB67AE85u;
+    }
+}
+
 void dtn_fill_launch(const struct dtn_elements *elements, void *out,
                      const void *const in[], struct dtn_launch *launch)
 {
@@ -135,7 +154,7 @@ void dtn_fill_launch(const struct dtn_elements *elements, void *out,
         return;
     args_distribution(dist, args);
     args->dst = out;
-    args->seed = stream->seed;
+    args_seed(args, stream->seed);
     args->block = stream->block;
     args->first = (uint64_t)elements->first;
     args->count = elements->count;
@@ -146,5 +165,6 @@ void dtn_fill_launch(const struct dtn_elements *elements, void *out,
     else
         args_grid(args, (uint64_t)stream->threads, each);
     args->aligned = args_aligned(args, each, elements->out_bytes);
+    args->plain = args_plain(args, each);
     launch->threads = args->units;
 }

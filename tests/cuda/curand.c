@@ -57,8 +57,10 @@ DTN_INLINE float4 exponentials(curandStatePhilox4_32_10_t *state,
 #define FILL(name, values)                                                    \
     DTN_KERNEL(name, fill_args)                                               \
     {                                                                         \
+        struct dtn_fill_walk walk = fill_walk(args, at);                      \
+                                                                              \
         for (uint64_t u = at.first; u < args->units; u += at.step) {          \
-            const struct dtn_fill_unit unit = fill_unit(args, u, 4);          \
+            const struct dtn_fill_unit unit = fill_unit(args, &walk, u, 4);   \
             curandStatePhilox4_32_10_t state;                                 \
             float4 made;                                                      \
                                                                               \
@@ -69,6 +71,7 @@ DTN_INLINE float4 exponentials(curandStatePhilox4_32_10_t *state,
                                                                               \
                 store_floats(args, &unit, x);                                 \
             }                                                                 \
+            fill_step(args, &walk);                                           \
         }                                                                     \
     }
 FILL(fill_cuda_normal_f32, normals)

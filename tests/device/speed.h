@@ -7,7 +7,7 @@
 /* What all processes of the program share. */
 struct speed {
     char file[64];                /* the cluster file of the job              */
-    size_t bytes;                 /* of an array                              */
+    size_t bytes;                 /* of an allreduce                          */
     int rounds;                   /* of which the best counts                 */
     double copy;                  /* bytes per second, read and written       */
 };

@@ -31,7 +31,7 @@
 enum { ROW_BYTES = 1024 };
 
 static struct speed *speed;       /* shared by all processes                  */
-static size_t bytes;              /* of an array                              */
+static size_t bytes;              /* of an array: beyond a GPU's cache        */
 
 /* What is measured, on two arrays of the device. */
 struct bench {
@@ -298,7 +298,8 @@ int main(void)
                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (speed == MAP_FAILED)
         return skip_all("mmap");
-    speed->bytes = bytes = (size_t)(standin_used() ? 1 : 64) << 20;
+    bytes = (size_t)(standin_used() ? 1 : 256) << 20;
+    speed->bytes = bytes / (standin_used() ? 1 : 4);
     speed->rounds = standin_used() ? 2 : 20;
     run("operations of one rank are timed", 1, rank_alone);
     run("an allreduce of two processes is timed", 2, speed_pair_processes);

@@ -4,8 +4,10 @@
  * is first asked for, and then waits until the device is idle, which may never
  * be: the program's own kernels may wait for a peer.
  *
- * A launch has as many blocks as the device holds at the same time, at most:
- * 1056 on 132 multiprocessors.  Each thread goes on to its next unit of work.
+ * A launch has eight times as many blocks as the device could hold at the same
+ * time, at most: 8448 on 132 multiprocessors.  Each thread goes on to its next
+ * unit of work.  With as many as it could hold, those for which a kernel needs
+ * too many registers came last, and left a part of the device idle.
  */
 #include "base/log.h"
 #include "cuda/image.h"
@@ -50,7 +52,7 @@ static int kernels_load(struct dtn_cuda *cuda)
     return rc;
 }
 
-/* Blocks that the device holds at the same time. */
+/* Eight times the blocks that the device could hold at the same time. */
 static unsigned kernels_blocks(const struct dtn_cuda *cuda)
 {
     const struct dtn_cuda_driver *driver = cuda->driver;
@@ -63,7 +65,8 @@ static unsigned kernels_blocks(const struct dtn_cuda *cuda)
         &threads, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
         cuda->device);
     threads /= DTN_KERNEL_THREADS;
-    return count > 0 && threads > 0 ? (unsigned)count * (unsigned)threads : 1;
+    return count > 0 && threads > 0 ? 8 * (unsigned)count * (unsigned)threads
+                                    : 1;
 }
 
 void dtn_cuda_kernels_open(struct dtn_cuda *cuda)
