@@ -247,12 +247,22 @@ DTN_FUNCTION float dtn_erf_f32(float x)
                      x);
 }
 
+/* The less of two numbers that are not negative, as whole numbers: the compiler
+ * makes branches of a minimum of floats, and moves other arithmetic there.
+ */
+DTN_FUNCTION float dtn_less_f32(float x, float most)
+{
+    const uint32_t a = dtn_narrow_bits(x), b = dtn_narrow_bits(most);
+
+    return dtn_narrow_float(a < b ? a : b);
+}
+
 /* x times half of erfc(-x / sqrt(2)), which is 0 below 2^-126.  That is made of
  * exp(-x^2 / 2), of which x^2 + 2 k log(2) remains beside 2^k.
  */
 DTN_FUNCTION float dtn_gelu_f32(float x)
 {
-    const float size = fabsf(x) > 13.3F ? 13.3F : fabsf(x);
+    const float size = dtn_less_f32(fabsf(x), 13.3F);
     const float over = 1.0F / (size + 3.5F), t = (size - 3.5F) * over;
     const float y = horner_f32(gelu_f32, POLY_TERMS(gelu_f32), t) * over;
     const float shifted = fma_f32(size * size, -0x1.715476p-1F,
@@ -271,7 +281,7 @@ DTN_FUNCTION float dtn_gelu_f32(float x)
 /* The same with the digits that bf16 has, for an x of which x^2 is exact. */
 DTN_FUNCTION float dtn_gelu_bf16(float x)
 {
-    const float size = fabsf(x) > 13.3F ? 13.3F : fabsf(x);
+    const float size = dtn_less_f32(fabsf(x), 13.3F);
     const float over = 1.0F / (size + 4.0F), t = (size - 4.0F) * over;
     const float y = horner_f32(gelu_bf16, POLY_TERMS(gelu_bf16), t) * over;
     const float square = size * size;

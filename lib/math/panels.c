@@ -36,52 +36,6 @@ static int64_t element_bytes(const struct dtn_panels *p)
     return p->work == DTENSOR_F64 ? 8 : 4;
 }
 
-/* --------------------------------------------------------------- pairs --- */
-
-/* n pairs of the numbers of two arrays, or of every second one of an array. */
-static void pairs_of(uint32_t *to, const uint16_t *upper, const uint16_t *lower,
-                     int step, int64_t n)
-{
-    if (step == 1)
-        for (int64_t i = 0; i < n; i++)
-            to[i] = (uint32_t)upper[i] << 16 | lower[i];
-    else
-        for (int64_t i = 0; i < n; i++)
-            to[i] = (uint32_t)upper[2 * i] << 16 | lower[2 * i];
-}
-
-/* Pair `from` of n lanes that are neighbours. */
-static void pairs_across(const struct dtn_panels *p, int64_t first, int64_t n,
-                         int64_t from, int64_t terms, uint32_t *to)
-{
-    uint16_t odd[DTN_PANELS_LANES];
-    const void *upper = element_at(p, first, 2 * from);
-    const void *lower = element_at(p, first, 2 * from + 1);
-
-    if (2 * from + 1 == terms) {
-        for (int64_t i = 0; i < n; i++)
-            odd[i] = p->odd;
-        lower = odd;
-    }
-    pairs_of(to, upper, lower, 1, n);
-}
-
-/* `deep` pairs of a lane. */
-static void pairs_along(const struct dtn_panels *p, int64_t lane, int64_t from,
-                        int64_t deep, int64_t terms, uint32_t *to)
-{
-    const struct dtn_storage how = { p->dtype, p->dtype, p->term };
-    const int64_t left = terms - 2 * from;
-    const int64_t n = left < 2 * deep ? left : 2 * deep;
-    uint16_t room[2 * DTN_PANELS_DEEP];
-    const uint16_t *run = dtn_block_load(&how, element_at(p, lane, 2 * from), n,
-                                         room);
-
-    pairs_of(to, run, run + 1, 2, n / 2);
-    if (n % 2)
-        to[n / 2] = (uint32_t)run[n - 1] << 16 | p->odd;
-}
-
 /* ------------------------------------------------------ term after term --- */
 
 /* A term of n lanes to the panels, of which one has `deep` terms. */
@@ -102,19 +56,15 @@ static void row_spread(const struct dtn_panels *p, const char *row, int64_t n,
 }
 
 static void panels_across(const struct dtn_panels *p, int64_t first, int64_t n,
-                          int64_t from, int64_t deep, int64_t terms, char *to)
+                          int64_t from, int64_t deep, char *to)
 {
     const struct dtn_storage how = { p->dtype, p->work, 1 };
     _Alignas(64) char room[DTN_PANELS_LANES * sizeof(double)];
-    const void *row = room;
 
-    for (int64_t t = 0; t < deep; t++) {
-        if (p->pairs)
-            pairs_across(p, first, n, from + t, terms, (uint32_t *)room);
-        else
-            row = dtn_block_load(&how, element_at(p, first, from + t), n, room);
-        row_spread(p, row, n, deep, to + t * p->lanes * element_bytes(p));
-    }
+    for (int64_t t = 0; t < deep; t++)
+        row_spread(p, dtn_block_load(&how, element_at(p, first, from + t), n,
+                                     room),
+                   n, deep, to + t * p->lanes * element_bytes(p));
 }
 
 /* ------------------------------------------------------ lane after lane --- */
@@ -157,24 +107,12 @@ static void interleave_8(const void *const run[4], int64_t deep, int lanes,
     }
 }
 
-/* The terms of a lane, where they lie or in `room`. */
-static const void *lane_load(const struct dtn_panels *p, int64_t lane,
-                             int64_t from, int64_t deep, int64_t terms,
-                             void *room)
-{
-    const struct dtn_storage how = { p->dtype, p->work, p->term };
-
-    if (!p->pairs)
-        return dtn_block_load(&how, element_at(p, lane, from), deep, room);
-    pairs_along(p, lane, from, deep, terms, room);
-    return room;
-}
-
 /* Lanes `first` to `first` + n - 1 are there; a group of 4 may have fewer. */
 static void panels_along(const struct dtn_panels *p, int64_t first, int64_t n,
-                         int64_t from, int64_t deep, int64_t terms, char *to)
+                         int64_t from, int64_t deep, char *to)
 {
     static const double zeros[DTN_PANELS_DEEP];
+    const struct dtn_storage how = { p->dtype, p->work, p->term };
     _Alignas(64) double room[4][DTN_PANELS_DEEP];
     const int64_t all = (n + p->lanes - 1) / p->lanes * p->lanes;
     const void *run[4];
@@ -184,8 +122,9 @@ static void panels_along(const struct dtn_panels *p, int64_t first, int64_t n,
         char *at = to + (panel * deep * p->lanes + within) * element_bytes(p);
 
         for (int i = 0; i < 4; i++)
-            run[i] = lane + i < n ? lane_load(p, first + lane + i, from, deep,
-                                              terms, room[i]) : zeros;
+            run[i] = lane + i >= n ? zeros
+                   : dtn_block_load(&how, element_at(p, first + lane + i, from),
+                                    deep, room[i]);
         if (p->work == DTENSOR_F64)
             interleave_8(run, deep, p->lanes, (double *)at);
         else
@@ -194,10 +133,10 @@ static void panels_along(const struct dtn_panels *p, int64_t first, int64_t n,
 }
 
 void dtn_panels_take(const struct dtn_panels *p, int64_t first, int64_t n,
-                     int64_t from, int64_t deep, int64_t terms, void *to)
+                     int64_t from, int64_t deep, void *to)
 {
     if (p->lane == 1)
-        panels_across(p, first, n, from, deep, terms, to);
+        panels_across(p, first, n, from, deep, to);
     else
-        panels_along(p, first, n, from, deep, terms, to);
+        panels_along(p, first, n, from, deep, to);
 }

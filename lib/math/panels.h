@@ -4,7 +4,6 @@
 
 #include "dtensor.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /* A factor of a product, seen as lanes of terms: of a b the lanes are the rows
@@ -15,21 +14,19 @@ struct dtn_panels {
     enum dtensor_dtype dtype;     /* of an element, a float                   */
     enum dtensor_dtype work;      /* in a panel: f32 or f64                   */
     int64_t lane, term;           /* from one to the next; elements           */
+    int64_t terms;                /* of a lane                                */
     int lanes;                    /* of a panel: a multiple of 4, at most 64  */
-    bool pairs;                   /* two terms of bf16 are one of 32 bits,    */
-                                  /* the first of them in the upper half      */
-    uint16_t odd;                 /* the second one of the last pair of an    */
-                                  /* odd number of terms                      */
+    uint16_t odd;                 /* of pairs: see pair_panels.h              */
 };
 
 enum { DTN_PANELS_LANES = 512, DTN_PANELS_DEEP = 256 };
 
 /* n <= DTN_PANELS_LANES lanes from `first` on, and `deep` <= DTN_PANELS_DEEP
- * terms (pairs) from `from` on, of `terms` in all, become panels of p->lanes
- * lanes: panel by panel, term by term, lane by lane.  Lanes that are missing in
- * the last panel are 0.
+ * terms from `from` on, become panels of p->lanes lanes: panel by panel, term
+ * by term, lane by lane.  Lanes that are missing in the last panel are 0.
  */
-void dtn_panels_take(const struct dtn_panels *p, int64_t first, int64_t n,
-                     int64_t from, int64_t deep, int64_t terms, void *to);
+typedef void dtn_panels_f(const struct dtn_panels *p, int64_t first, int64_t n,
+                          int64_t from, int64_t deep, void *to);
+dtn_panels_f dtn_panels_take;
 
 #endif

@@ -249,28 +249,33 @@ static double complex row_complex(struct reduction *r)
     return r->kind == DTN_REDUCE_MEAN ? total / r->count : total;
 }
 
-/* ------------------------------------------------------------- columns --- */
+/* ------------------------------------------------------ several at once --- */
 
-/* Of a matrix that is reduced along its first dimension, each row of `rows` is
- * a column, and its elements are far apart.  Columns beside each other are
- * reduced together, from one row of the matrix to the next.
+/* Rows without gaps are reduced several at a time.  So are columns: of a matrix
+ * that is reduced along its first dimension each row of `rows` is one, and its
+ * elements are far apart.  They go from one row of the matrix to the next.
  */
-static bool columns_fit(const struct reduction *r)
+enum several { ONE, ROWS, COLUMNS };
+
+static enum several several_of(const struct reduction *r)
 {
     const struct dtn_strips *rows = &r->rows;
-    const enum dtensor_dtype dtype = rows->how[IN].dtype;
+    const struct dtn_storage *how = &rows->how[IN];
 
-    return rows->outer.step[IN] == 1 && rows->outer.run >= 8 &&
-           rows->row.step[IN] != 1 && dtn_dtype_is_float(dtype) &&
-           dtn_dtype_kind(dtype) == DTN_DTYPE_FLOAT &&
-           total_of(r) != DTN_TOTALS && !rows->outer.empty && !rows->row.empty;
+    if (!dtn_dtype_is_float(how->dtype) || total_of(r) == DTN_TOTALS ||
+        dtn_dtype_kind(how->dtype) != DTN_DTYPE_FLOAT || rows->outer.empty ||
+        rows->row.empty)
+        return ONE;
+    if (how->step == 1)
+        return how->dtype == how->work && rows->row.ndim == 0 ? ROWS : ONE;
+    return rows->outer.step[IN] == 1 && rows->outer.run >= 8 ? COLUMNS : ONE;
 }
 
 /* A block of the columns; of narrow floats some rows at a time are widened. */
 static void columns_block(struct reduction *r, int64_t width, double total[])
 {
-    enum { ROWS = 64 };
-    _Alignas(64) float room[ROWS * DTN_TOTAL_COLUMNS];
+    enum { SOME = 64 };
+    _Alignas(64) float room[SOME * DTN_TOTAL_COLUMNS];
     const struct dtn_strips *rows = &r->rows;
     const struct dtn_storage along = { rows->how[IN].dtype, rows->how[IN].work,
                                        1 };
@@ -283,8 +288,8 @@ static void columns_block(struct reduction *r, int64_t width, double total[])
                           total);
         return;
     }
-    for (int64_t first = 0; first < rows->n; first += ROWS) {
-        const int64_t n = rows->n - first < ROWS ? rows->n - first : ROWS;
+    for (int64_t first = 0; first < rows->n; first += SOME) {
+        const int64_t n = rows->n - first < SOME ? rows->n - first : SOME;
 
         for (int64_t i = 0; i < n; i++)
             dtn_block_load(&along, at + (first + i) * apart * size, width,
@@ -294,28 +299,34 @@ static void columns_block(struct reduction *r, int64_t width, double total[])
     }
 }
 
-static int64_t columns_width(const struct reduction *r)
+static int64_t several_width(const struct reduction *r)
 {
     const int64_t beside = dtn_strips_beside(&r->rows);
+    const int64_t most = r->rows.how[IN].work == DTENSOR_BF16
+                       ? DTN_TOTAL_WIDE : DTN_TOTAL_COLUMNS;
 
-    return beside < DTN_TOTAL_COLUMNS ? beside : DTN_TOTAL_COLUMNS;
+    return beside < most ? beside : most;
 }
 
-static void columns_reduce(struct reduction *r)
+static void several_reduce(struct reduction *r, enum several several)
 {
     const struct dtn_storage *out = &r->rows.how[OUT];
     const double first = r->kind == DTN_REDUCE_PROD ? 1
                        : r->kind == DTN_REDUCE_MAX ? (double)-INFINITY
                        : r->kind == DTN_REDUCE_MIN ? (double)INFINITY : 0;
-    const int64_t width = columns_width(r);
-    const int64_t apart = r->rows.outer.step[OUT] *
-                          (int64_t)r->rows.outer.size[OUT];
+    const int64_t width = several_width(r);
     struct dtn_strips *rows = &r->rows;
-    double total[DTN_TOTAL_COLUMNS];
+    const int64_t apart = rows->outer.step[OUT] *
+                          (int64_t)rows->outer.size[OUT];
+    double total[DTN_TOTAL_WIDE];
 
     for (int64_t k = 0; k < width; k++)
         total[k] = first;
-    for (bool on = dtn_strips_block(rows); on; on = dtn_strips_next_block(rows))
+    if (several == ROWS)
+        dtn_total_rows(total_of(r), rows->how[IN].work, rows->row.at[IN],
+                       rows->outer.step[IN], width, rows->row.run, total);
+    for (bool on = several == COLUMNS && dtn_strips_block(rows); on;
+         on = dtn_strips_next_block(rows))
         columns_block(r, width, total);
     for (int64_t k = 0; k < width; k++)
         dtn_store(out->dtype, rows->row.at[OUT] + k * apart, 0,
@@ -354,12 +365,12 @@ void dtn_reduce_dims(enum dtn_reduction_kind kind, const struct dtn_array *out,
     if (in->dtype == DTENSOR_BF16 && total_of(&r) == DTN_TOTAL_SUM)
         r.rows.how[IN].work = DTENSOR_BF16;      /* widened by the loop       */
 
-    const bool columns = columns_fit(&r);
+    const enum several several = several_of(&r);
 
     for (bool more = dtn_strips_first(&r.rows); more;
-         more = dtn_strips_skip(&r.rows, columns ? columns_width(&r) : 1))
-        if (columns)
-            columns_reduce(&r);
+         more = dtn_strips_skip(&r.rows, several ? several_width(&r) : 1))
+        if (several)
+            several_reduce(&r, several);
         else
             row_reduce(&r);
 }

@@ -11,6 +11,7 @@
 #endif
 
 #include "math/tiles.h"
+#include "math/pair_panels.h"
 #include "math/pairs.h"
 #include "math/panels.h"
 #include "math/width.h"
@@ -174,6 +175,7 @@ static int64_t least(int64_t x, int64_t y)
 struct block {
     const struct dtn_tiles_call *c;
     const struct tiles_loops *loops;
+    dtn_panels_f *take;           /* copies to panels                         */
     int64_t size, terms;          /* bytes of an element; terms, or pairs     */
     struct dtn_panels a, b;
     char *panels_a, *panels_b;    /* in the scratch memory                    */
@@ -200,27 +202,38 @@ static int64_t whole_panels(int64_t n, int64_t lanes, int64_t most)
 
 static struct dtn_panels panels_of(const struct dtn_tiles_call *c,
                                    const struct dtn_tiles_matrix *m, int along,
-                                   int lanes, bool pairs)
+                                   int lanes)
 {
     return (struct dtn_panels){ .data = m->data, .dtype = m->dtype,
                                 .work = c->work, .lane = m->stride[along],
-                                .term = m->stride[1 - along], .lanes = lanes,
-                                .pairs = pairs };
+                                .term = m->stride[1 - along], .terms = c->k,
+                                .lanes = lanes };
 }
 
-/* The padding of an odd number of pairs is 0 and -0, whose product is -0, which
+static dtn_panels_f *take_of(bool pairs)
+{
+#ifdef DTN_WIDTHS
+    if (pairs)
+        return dtn_pair_panels_take;
+#endif
+    (void)pairs;
+    return dtn_panels_take;
+}
+
+/* The padding of an odd number of terms is 0 and -0, whose product is -0, which
  * changes no sum.
  */
 static struct block block_of(const struct dtn_tiles_call *c, bool pairs,
                              char *room)
 {
     const struct tiles_loops *loops = loops_of(c->work, pairs);
-    struct block b = { .c = c, .loops = loops, .panels_b = room,
+    struct block b = { .c = c, .loops = loops, .take = take_of(pairs),
+                       .panels_b = room,
                        .size = c->work == DTENSOR_F64 ? 8 : 4,
                        .terms = pairs ? (c->k + 1) / 2 : c->k };
 
-    b.a = panels_of(c, &c->a, 0, loops->rows, pairs);
-    b.b = panels_of(c, &c->b, 1, loops->columns, pairs);
+    b.a = panels_of(c, &c->a, 0, loops->rows);
+    b.b = panels_of(c, &c->b, 1, loops->columns);
     b.b.odd = 0x8000;
     b.panels_a = room + whole_panels(c->n, loops->columns, columns_most(&b)) *
                  least(b.terms, DTN_PANELS_DEEP) * b.size;
@@ -293,12 +306,10 @@ static void block_multiply(struct block *b)
 {
     const int rows = b->loops->rows;
 
-    dtn_panels_take(&b->b, b->column, b->wide, b->term, b->deep, b->c->k,
-                    b->panels_b);
+    b->take(&b->b, b->column, b->wide, b->term, b->deep, b->panels_b);
     for (b->row = 0; b->row < b->c->m; b->row += b->high) {
         b->high = least(b->c->m - b->row, rows_most(b));
-        dtn_panels_take(&b->a, b->row, b->high, b->term, b->deep, b->c->k,
-                        b->panels_a);
+        b->take(&b->a, b->row, b->high, b->term, b->deep, b->panels_a);
         for (int64_t at = 0; at < b->high; at += rows)
             panel_multiply(b, b->panels_a + at * b->deep * b->size, b->row + at,
                            (int)least(b->high - at, rows));

@@ -26,6 +26,13 @@
 #include <stdint.h>
 #include <string.h>
 
+#ifdef DTN_WIDTHS
+#include <immintrin.h>
+#endif
+
+/* Bytes that a sum asks for in advance: a CPU does not foresee another page. */
+enum { AHEAD = 2048 };
+
 typedef double total_f(const void *elements, int64_t n, double total,
                        double middle);
 
@@ -96,16 +103,34 @@ double dtn_total(enum dtn_total kind, enum dtensor_dtype work, const void *x,
     return widths[dtn_width()]->of[type_of(work)][kind](x, n, total, middle);
 }
 
+/* Extremes take any number of blocks: see totals_lanes.h. */
+static bool extreme(enum dtn_total kind)
+{
+    return kind == DTN_TOTAL_MAX || kind == DTN_TOTAL_MIN ||
+           kind == DTN_TOTAL_MOST || kind == DTN_TOTAL_LEAST;
+}
+
 double dtn_total_row(enum dtn_total kind, enum dtensor_dtype work,
                      const void *x, int64_t n, double total, double middle)
 {
     total_f *const of = widths[dtn_width()]->of[type_of(work)][kind];
+    const int64_t most = extreme(kind) ? n : DTN_BLOCK;
     const size_t size = dtn_dtype_size(work);
 
-    for (int64_t i = 0; i < n; i += DTN_BLOCK)
+    for (int64_t i = 0; i < n; i += most)
         total = of((const char *)x + (size_t)i * size,
-                   n - i < DTN_BLOCK ? n - i : DTN_BLOCK, total, middle);
+                   n - i < most ? n - i : most, total, middle);
     return total;
+}
+
+void dtn_total_rows(enum dtn_total kind, enum dtensor_dtype work, const void *x,
+                    int64_t apart, int64_t rows, int64_t n, double total[])
+{
+    const int64_t bytes = apart * (int64_t)dtn_dtype_size(work);
+
+    for (int64_t r = 0; r < rows; r++)
+        total[r] = dtn_total_row(kind, work, (const char *)x + r * bytes, n,
+                                 total[r], 0);
 }
 
 void dtn_total_columns(enum dtn_total kind, enum dtensor_dtype work,

@@ -31,12 +31,18 @@ double dtn_total(enum dtn_total kind, enum dtensor_dtype work, const void *x,
 double dtn_total_row(enum dtn_total kind, enum dtensor_dtype work,
                      const void *x, int64_t n, double total, double middle);
 
+/* The same of several rows: element i of row r is x[r apart + i], and total[r]
+ * is its total; the middle is 0.
+ */
+void dtn_total_rows(enum dtn_total kind, enum dtensor_dtype work, const void *x,
+                    int64_t apart, int64_t rows, int64_t n, double total[]);
+
 /* As dtn_total(), of several columns at once: element i of column k is
  * x[i apart + k], and total[k] is its total; the middle is 0.  Up to
- * DTN_TOTAL_COLUMNS columns.
+ * DTN_TOTAL_COLUMNS columns, of bf16 DTN_TOTAL_WIDE.
  * Sums have the bits that they have as rows.  Not for EXP and POWERS.
  */
-enum { DTN_TOTAL_COLUMNS = 64 };
+enum { DTN_TOTAL_COLUMNS = 64, DTN_TOTAL_WIDE = 256 };
 void dtn_total_columns(enum dtn_total kind, enum dtensor_dtype work,
                        const void *x, int64_t apart, int64_t n, int64_t width,
                        double total[]);

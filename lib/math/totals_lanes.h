@@ -18,6 +18,9 @@
 #define TOTAL(name, kind, T, first, step, join)                               \
     TOTAL_OF(name, kind, T, (double), first, step, join)
 #define TOTAL_OF(name, kind, T, widen, first, step, join)                     \
+    TOTAL_ROW(name, kind, T, widen, first, step, join)                        \
+    TOTAL_COLUMNS(name, kind, T, widen, first, step, join)
+#define TOTAL_ROW(name, kind, T, widen, first, step, join)                    \
     LANES_TARGET static double LANES_NAME(name##_##kind)(                     \
         const void *elements, int64_t n, double total, double m)              \
     {                                                                         \
@@ -52,7 +55,8 @@
         const double t = total, x = lane[0];                                  \
                                                                               \
         return join;                                                          \
-    }                                                                         \
+    }
+#define TOTAL_COLUMNS(name, kind, T, widen, first, step, join)                \
     LANES_TARGET static void LANES_NAME(name##_columns_##kind)(               \
         const void *elements, int64_t apart, int64_t n, int64_t width,        \
         double total[])                                                       \
@@ -152,17 +156,23 @@ KEYS(f64, double, int64_t, INT64_MAX, sizes, b & INT64_MAX)
     LANES_TARGET static double LANES_NAME(name##_##kind)(                     \
         const void *elements, int64_t n, double total, double m)              \
     {                                                                         \
+        const T *array = elements;                                            \
         const T t = (T)total;                                                 \
-        dtn_key_##kind low, high;                                             \
                                                                               \
-        if (LANES_WIDTH < 2)                                                  \
-            return LANES_NAME(name##_slow_##kind)(elements, n, total, m);     \
-        LANES_NAME(keys##_##kind)(elements, n, &low, &high);                  \
-        const T x = dtn_key_float_##kind(end);                                \
+        if (LANES_WIDTH == 2) {                                               \
+            dtn_key_##kind low, high;                                         \
                                                                               \
-        if (dtn_key_plain_##kind(low) && dtn_key_plain_##kind(high) && x != 0)\
-            return (double)better(x, t);                                      \
-        return LANES_NAME(name##_slow_##kind)(elements, n, total, m);         \
+            LANES_NAME(keys##_##kind)(array, n, &low, &high);                 \
+            const T x = dtn_key_float_##kind(end);                            \
+                                                                              \
+            if (dtn_key_plain_##kind(low) && dtn_key_plain_##kind(high) &&    \
+                x != 0)                                                       \
+                return (double)better(x, t);                                  \
+        }                                                                     \
+        for (int64_t i = 0; i < n; i += DTN_BLOCK)                            \
+            total = LANES_NAME(name##_slow_##kind)(                           \
+                array + i, n - i < DTN_BLOCK ? n - i : DTN_BLOCK, total, m);  \
+        return total;                                                         \
     }                                                                         \
     LANES_TARGET static void LANES_NAME(name##_columns_##kind)(               \
         const void *elements, int64_t apart, int64_t n, int64_t width,        \
@@ -189,8 +199,57 @@ KEYS(f64, double, int64_t, INT64_MAX, sizes, b & INT64_MAX)
 #define LARGER(x, best) ((((x) > (best)) | ((x) != (x))) ? (x) : (best))
 #define SMALLER(x, best) ((((x) < (best)) | ((x) != (x))) ? (x) : (best))
 
+/* Sums are also made by hand: a compiler takes f32 by the 16, of which it then
+ * needs the halves, and keeps the lanes in memory.
+ */
+#if LANES_WIDTH == 2
+#define LOAD_f32(some, x) _mm512_cvtps_pd(_mm256_maskz_loadu_ps(some, x))
+#define LOAD_f64(some, x) _mm512_maskz_loadu_pd(some, x)
+#define SUM_REST(lanes, kind, at)                                             \
+    if (n - i > at) {                                                         \
+        const __mmask8 some = (__mmask8)(0xff >> (n - i > at + 7              \
+                                                  ? 0 : at + 8 - (n - i)));   \
+                                                                              \
+        lanes = _mm512_mask_add_pd(lanes, some, lanes,                        \
+                                   LOAD_##kind(some, x + i + at));            \
+    }
+#define SUM(kind, T)                                                          \
+    LANES_TARGET static double LANES_NAME(sum_##kind)(                        \
+        const void *elements, int64_t n, double total, double m)              \
+    {                                                                         \
+        const T *x = elements;                                                \
+        __m512d a = _mm512_setzero_pd(), b = a, c = a, d = a;                 \
+        int64_t i = 0;                                                        \
+                                                                              \
+        for (; i + 32 <= n; i += 32) {                                        \
+            for (int k = 0; k < (int)(32 * sizeof(T)); k += 64)               \
+                __builtin_prefetch((const char *)(x + i) + AHEAD + k);        \
+            a = _mm512_add_pd(a, LOAD_##kind(0xff, x + i));                   \
+            b = _mm512_add_pd(b, LOAD_##kind(0xff, x + i + 8));               \
+            c = _mm512_add_pd(c, LOAD_##kind(0xff, x + i + 16));              \
+            d = _mm512_add_pd(d, LOAD_##kind(0xff, x + i + 24));              \
+        }                                                                     \
+        SUM_REST(a, kind, 0)                                                  \
+        SUM_REST(b, kind, 8)                                                  \
+        SUM_REST(c, kind, 16)                                                 \
+        SUM_REST(d, kind, 24)                                                 \
+        a = _mm512_add_pd(_mm512_add_pd(a, c), _mm512_add_pd(b, d));          \
+                                                                              \
+        const __m256d four = _mm256_add_pd(_mm512_castpd512_pd256(a),         \
+                                           _mm512_extractf64x4_pd(a, 1));     \
+        const __m128d two = _mm_add_pd(_mm256_castpd256_pd128(four),          \
+                                       _mm256_extractf128_pd(four, 1));       \
+                                                                              \
+        (void)m;                                                              \
+        return total + (two[0] + two[1]);                                     \
+    }
+#else
+#define SUM(kind, T) TOTAL_ROW(sum, kind, T, (double), 0, t + x, t + x)
+#endif
+
 #define TOTALS(kind, T)                                                       \
-    TOTAL(sum, kind, T, 0, t + x, t + x)                                      \
+    SUM(kind, T)                                                              \
+    TOTAL_COLUMNS(sum, kind, T, (double), 0, t + x, t + x)                    \
     TOTAL(prod, kind, T, 1, t * x, t * x)                                     \
     TOTAL(count, kind, T, 0, t + (x != 0 ? 1.0 : 0.0), t + x)                 \
     TOTAL(abs, kind, T, 0, t + fabs(x), t + x)                                \
@@ -256,27 +315,35 @@ TOTAL_OF(sum_any, bf16, uint16_t, dtn_bf16_widen, 0, t + x, t + x)
         least = less < least ? less : least;                                  \
     } while (0)
 
-LANES_TARGET static bool LANES_NAME(exact_bf16)(const uint16_t *x, int64_t n)
+LANES_TARGET static bool LANES_NAME(exact_bf16)(const uint16_t most[],
+                                                const uint16_t least[],
+                                                int64_t n)
 {
-    uint16_t most = 0, least = UINT16_MAX;
+    uint16_t high = 0, low = UINT16_MAX;
 
-    for (int64_t i = 0; i < n; i++)
-        RANGE(x[i], most, least);
-    return range_is_exact(most, least);
+    for (int64_t i = 0; i < n; i++) {
+        high = most[i] > high ? most[i] : high;
+        low = least[i] < low ? least[i] : low;
+    }
+    return range_is_exact(high, low);
 }
 
-LANES_TARGET static double LANES_NAME(sum_bf16)(const void *elements, int64_t n,
-                                                double total, double m)
+/* If the sum is exact, it is added to *sump.  Some are added while the range is
+ * found, so that the numbers are read once.
+ */
+LANES_TARGET static bool LANES_NAME(sum_exact_bf16)(
+    const uint16_t *array, int64_t n, double *sump)
 {
-    enum { HALF = DTN_BLOCK / EXACT_TERMS / 2 };
-    const uint16_t *array = elements;
+    enum { SOME = DTN_BLOCK / EXACT_TERMS, HALF = SOME / 2 };
+    uint16_t most[SOME] = { 0 }, least[SOME];
     float some[2][HALF] = { { 0 } };
     double lane[HALF];
     int64_t i = 0;
 
-    if (n > DTN_BLOCK || !LANES_NAME(exact_bf16)(array, n))
-        return LANES_NAME(sum_any_bf16)(array, n, total, m);
-    for (; i + 2 * HALF <= n; i += 2 * HALF)
+    memset(least, 0xff, sizeof least);
+    for (; i + SOME <= n; i += SOME) {
+        for (int j = 0; j < SOME; j++)
+            RANGE(array[i + j], most[j], least[j]);
         for (int j = 0; j < HALF; j++) {
             uint32_t pair;
 
@@ -284,66 +351,82 @@ LANES_TARGET static double LANES_NAME(sum_bf16)(const void *elements, int64_t n,
             some[0][j] += dtn_narrow_float(pair << 16);
             some[1][j] += dtn_narrow_float(pair & 0xffff0000);
         }
-    for (int j = 0; i < n; i++, j++)
+    }
+    for (int j = 0; i < n; i++, j++) {
+        RANGE(array[i], most[j], least[j]);
         some[j % 2][j / 2] += dtn_bf16_widen(array[i]);
+    }
+    if (!LANES_NAME(exact_bf16)(most, least, SOME))
+        return false;
     for (int j = 0; j < HALF; j++)
         lane[j] = (double)some[0][j] + (double)some[1][j];
     HALVE(lane, 16, t + x)
     HALVE(lane, 8, t + x)
     HALVE(lane, 4, t + x)
     HALVE(lane, 2, t + x)
-    return total + (lane[0] + lane[1]);
+    *sump += lane[0] + lane[1];
+    return true;
 }
 
-/* The rows of columns are far apart: a CPU does not see what is next. */
-LANES_TARGET static bool LANES_NAME(exact_columns_bf16)(
-    const uint16_t *x, int64_t apart, int64_t n, int64_t width)
+LANES_TARGET static double LANES_NAME(sum_bf16)(const void *elements, int64_t n,
+                                                double total, double m)
 {
-    enum { AHEAD = 16 };
-    uint16_t most[DTN_TOTAL_COLUMNS] = { 0 }, least[DTN_TOTAL_COLUMNS];
+    return n <= DTN_BLOCK && LANES_NAME(sum_exact_bf16)(elements, n, &total)
+        ? total : LANES_NAME(sum_any_bf16)(elements, n, total, m);
+}
+
+/* The same of columns, eight rows at a time.  The rows are far apart: a CPU
+ * does not see what is next.
+ */
+LANES_TARGET static bool LANES_NAME(sum_exact_columns_bf16)(
+    const uint16_t *x, int64_t apart, int64_t n, int64_t width, double sum[])
+{
+    enum { LATER = 16, LINE = 32 };
+    uint16_t most[DTN_TOTAL_WIDE] = { 0 }, least[DTN_TOTAL_WIDE];
+    int64_t rows;
 
     memset(least, 0xff, sizeof least);
-    for (int64_t i = 0; i < n; i++, x += apart) {
-        const uint16_t *later = x + (i + AHEAD < n ? AHEAD * apart : 0);
+    for (; n > 0; n -= rows, x += rows * apart) {
+        rows = n < EXACT_TERMS ? 1 : EXACT_TERMS;
+        for (int64_t r = 0; r < rows && r + LATER < n; r++)
+            for (int64_t k = 0; k < width; k += LINE)
+                __builtin_prefetch(x + (r + LATER) * apart + k);
+        if (rows == 1)
+            for (int64_t k = 0; k < width; k++) {
+                RANGE(x[k], most[k], least[k]);
+                sum[k] += (double)dtn_bf16_widen(x[k]);
+            }
+        else
+            for (int64_t k = 0; k < width; k++) {
+                float some = 0;
 
-        __builtin_prefetch(later);
-        __builtin_prefetch(later + width / 2);
-        for (int64_t k = 0; k < width; k++)
-            RANGE(x[k], most[k], least[k]);
+                for (int r = 0; r < EXACT_TERMS; r++) {
+                    RANGE(x[r * apart + k], most[k], least[k]);
+                    some += dtn_bf16_widen(x[r * apart + k]);
+                }
+                sum[k] += (double)some;
+            }
     }
-    for (int64_t k = 1; k < width; k++) {
-        most[0] = most[k] > most[0] ? most[k] : most[0];
-        least[0] = least[k] < least[0] ? least[k] : least[0];
-    }
-    return range_is_exact(most[0], least[0]);
+    return LANES_NAME(exact_bf16)(most, least, width);
 }
 
-/* Eight rows at a time. */
 LANES_TARGET static void LANES_NAME(sum_columns_bf16)(
     const void *elements, int64_t apart, int64_t n, int64_t width,
     double total[])
 {
-    double sum[DTN_TOTAL_COLUMNS] = { 0 };
+    double sum[DTN_TOTAL_WIDE] = { 0 };
     const uint16_t *x = elements;
-    int64_t i = 0;
 
-    if (n > DTN_BLOCK || !LANES_NAME(exact_columns_bf16)(x, apart, n, width)) {
-        LANES_NAME(sum_any_columns_bf16)(x, apart, n, width, total);
+    if (n <= DTN_BLOCK && LANES_NAME(sum_exact_columns_bf16)(x, apart, n, width,
+                                                             sum)) {
+        for (int64_t k = 0; k < width; k++)
+            total[k] += sum[k];
         return;
     }
-    for (; i + EXACT_TERMS <= n; i += EXACT_TERMS, x += EXACT_TERMS * apart)
-        for (int64_t k = 0; k < width; k++) {
-            float some = 0;
-
-            for (int r = 0; r < EXACT_TERMS; r++)
-                some += dtn_bf16_widen(x[r * apart + k]);
-            sum[k] += (double)some;
-        }
-    for (; i < n; i++, x += apart)
-        for (int64_t k = 0; k < width; k++)
-            sum[k] += (double)dtn_bf16_widen(x[k]);
-    for (int64_t k = 0; k < width; k++)
-        total[k] += sum[k];
+    for (int64_t k = 0; k < width; k += DTN_TOTAL_COLUMNS)
+        LANES_NAME(sum_any_columns_bf16)(
+            x + k, apart, n, width - k < DTN_TOTAL_COLUMNS
+                             ? width - k : DTN_TOTAL_COLUMNS, total + k);
 }
 
 #define AT(TOTAL, name, kind) [DTN_TOTAL_##TOTAL] = LANES_NAME(name##_##kind)
@@ -369,6 +452,12 @@ static const struct totals_loops LANES_NAME(loops) = {
 #undef HALVE
 #undef TOTAL
 #undef TOTAL_OF
+#undef TOTAL_ROW
+#undef TOTAL_COLUMNS
+#undef LOAD_f32
+#undef LOAD_f64
+#undef SUM_REST
+#undef SUM
 #undef EXTREME
 #undef KEYS
 #undef LARGER
