@@ -8,8 +8,8 @@
  * Without this test, an operator could crash or hang where it should explain,
  * or get slower by an allocation that nobody sees.
  */
-#include "transport/arena.h"
 #include "dtensor.h"
+#include "tests/op/allocated.h"
 #include "tests/support/allocations.h"
 #include "tests/support/job.h"
 
@@ -20,28 +20,6 @@
 #include <unistd.h>
 
 enum { WORLD = 4 };
-
-void *__real_dtn_arena_alloc(struct dtn_arena *arena, size_t size);
-void *__wrap_dtn_arena_alloc(struct dtn_arena *arena, size_t size);
-
-static size_t allocated;          /* bytes, of the arena and aligned ones     */
-
-void *__wrap_dtn_arena_alloc(struct dtn_arena *arena, size_t size)
-{
-    allocations++;
-    allocated += size;
-    return __real_dtn_arena_alloc(arena, size);
-}
-
-void *__real_aligned_alloc(size_t align, size_t size);
-void *__wrap_aligned_alloc(size_t align, size_t size);
-
-void *__wrap_aligned_alloc(size_t align, size_t size)
-{
-    allocations++;
-    allocated += size;
-    return __real_aligned_alloc(align, size);
-}
 
 /* A tensor whose element i is i % 7 - 3. */
 static struct dtensor *tensor(struct job *job, const struct dtensor_mesh *mesh,
