@@ -80,7 +80,7 @@ static void scatter(enum dtensor_dtype dtype, void *to, const void *from,
 
 /* --------------------------------------------------------------- types --- */
 
-/* lib/base has vector loops for floats of 16 and 8 bits and for integers. */
+/* lib/base has vector loops for floats of 8 bits and for integers. */
 static void fold(enum dtensor_dtype dtype, unsigned partial, void *to,
                  const void *from, int64_t n)
 {
@@ -98,6 +98,8 @@ static void widen(enum dtensor_dtype dtype, void *to, const void *from,
 
     if (dtype == DTENSOR_BF16)
         dtn_widen_bf16(to, from, n);
+    else if (dtype == DTENSOR_F16)
+        dtn_widen_f16(to, from, n);
     else if (dtype == DTENSOR_BOOL)
         for (int64_t i = 0; i < n; i++)
             ((int64_t *)to)[i] = ((const uint8_t *)from)[i] != 0;
@@ -115,6 +117,8 @@ static void narrow(enum dtensor_dtype dtype, void *to, const void *from,
 
     if (dtype == DTENSOR_BF16)
         dtn_narrow_bf16(to, from, n);
+    else if (dtype == DTENSOR_F16)
+        dtn_narrow_f16(to, from, n);
     else if (dtype == DTENSOR_BOOL)
         for (int64_t i = 0; i < n; i++)
             ((uint8_t *)to)[i] = ((const int64_t *)from)[i] != 0;

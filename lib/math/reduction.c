@@ -362,8 +362,9 @@ void dtn_reduce_dims(enum dtn_reduction_kind kind, const struct dtn_array *out,
     for (int d = 0; d < in->ndim; d++)
         r.count *= dims >> d & 1 ? (double)in->shape[d] : 1;
     dtn_strips_begin(&r.rows, arrays, 2, dims);
-    if (in->dtype == DTENSOR_BF16 && total_of(&r) == DTN_TOTAL_SUM)
-        r.rows.how[IN].work = DTENSOR_BF16;      /* widened by the loop       */
+    if ((in->dtype == DTENSOR_BF16 || in->dtype == DTENSOR_F16) &&
+        total_of(&r) == DTN_TOTAL_SUM)
+        r.rows.how[IN].work = in->dtype;         /* widened by the loop       */
 
     const enum several several = several_of(&r);
 

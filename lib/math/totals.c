@@ -42,10 +42,10 @@ typedef double exp_f(void *to, const void *elements, int64_t n, double total,
                      double middle);
 typedef int64_t place_f(const void *elements, int64_t n, double value);
 
-/* Of f32, of f64, and of bf16 sums. */
+/* Of f32, of f64, and sums of bf16 and of f16. */
 struct totals_loops {
-    total_f *of[3][DTN_TOTALS];
-    columns_f *columns[3][DTN_TOTALS];
+    total_f *of[4][DTN_TOTALS];
+    columns_f *columns[4][DTN_TOTALS];
     exp_f *exp[2];
     place_f *place[2];
 };
@@ -94,7 +94,8 @@ static bool range_is_exact(uint16_t most, uint16_t less)
 
 static int type_of(enum dtensor_dtype work)
 {
-    return work == DTENSOR_BF16 ? 2 : work == DTENSOR_F64;
+    return work == DTENSOR_BF16 ? 2 : work == DTENSOR_F16 ? 3
+         : work == DTENSOR_F64;
 }
 
 double dtn_total(enum dtn_total kind, enum dtensor_dtype work, const void *x,

@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 /* `total` is what came before the block; x are its n elements, of f32 or f64,
- * those of SUM also of bf16.  They are added in an order that depends on n
- * only, not on the CPU.
+ * those of SUM also of bf16 or f16.  They are added in an order that depends on
+ * n only, not on the CPU.
  */
 enum dtn_total {
     DTN_TOTAL_SUM,                /* total + the sum of x                     */

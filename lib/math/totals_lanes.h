@@ -205,6 +205,8 @@ KEYS(f64, double, int64_t, INT64_MAX, sizes, b & INT64_MAX)
 #if LANES_WIDTH == 2
 #define LOAD_f32(some, x) _mm512_cvtps_pd(_mm256_maskz_loadu_ps(some, x))
 #define LOAD_f64(some, x) _mm512_maskz_loadu_pd(some, x)
+#define LOAD_f16(some, x)                                                     \
+    _mm512_cvtps_pd(_mm256_cvtph_ps(_mm_maskz_loadu_epi16(some, x)))
 #define SUM_REST(lanes, kind, at)                                             \
     if (n - i > at) {                                                         \
         const __mmask8 some = (__mmask8)(0xff >> (n - i > at + 7              \
@@ -213,7 +215,7 @@ KEYS(f64, double, int64_t, INT64_MAX, sizes, b & INT64_MAX)
         lanes = _mm512_mask_add_pd(lanes, some, lanes,                        \
                                    LOAD_##kind(some, x + i + at));            \
     }
-#define SUM(kind, T)                                                          \
+#define SUM(kind, T, widen)                                                   \
     LANES_TARGET static double LANES_NAME(sum_##kind)(                        \
         const void *elements, int64_t n, double total, double m)              \
     {                                                                         \
@@ -244,11 +246,11 @@ KEYS(f64, double, int64_t, INT64_MAX, sizes, b & INT64_MAX)
         return total + (two[0] + two[1]);                                     \
     }
 #else
-#define SUM(kind, T) TOTAL_ROW(sum, kind, T, (double), 0, t + x, t + x)
+#define SUM(kind, T, widen) TOTAL_ROW(sum, kind, T, widen, 0, t + x, t + x)
 #endif
 
 #define TOTALS(kind, T)                                                       \
-    SUM(kind, T)                                                              \
+    SUM(kind, T, (double))                                                    \
     TOTAL_COLUMNS(sum, kind, T, (double), 0, t + x, t + x)                    \
     TOTAL(prod, kind, T, 1, t * x, t * x)                                     \
     TOTAL(count, kind, T, 0, t + (x != 0 ? 1.0 : 0.0), t + x)                 \
@@ -304,6 +306,8 @@ KEYS(f64, double, int64_t, INT64_MAX, sizes, b & INT64_MAX)
 
 TOTALS(f32, float)
 TOTALS(f64, double)
+SUM(f16, uint16_t, dtn_f16_widen)
+TOTAL_COLUMNS(sum, f16, uint16_t, dtn_f16_widen, 0, t + x, t + x)
 TOTAL_OF(sum_any, bf16, uint16_t, dtn_bf16_widen, 0, t + x, t + x)
 
 /* Of bf16, whose sums may be exact: see totals.c. */
@@ -443,8 +447,9 @@ LANES_TARGET static void LANES_NAME(sum_columns_bf16)(
     AT(LEAST, least_columns, kind) }
 
 static const struct totals_loops LANES_NAME(loops) = {
-    .of = { ROW(f32), ROW(f64), { AT(SUM, sum, bf16) } },
-    .columns = { COLUMNS(f32), COLUMNS(f64), { AT(SUM, sum_columns, bf16) } },
+    .of = { ROW(f32), ROW(f64), { AT(SUM, sum, bf16) }, { AT(SUM, sum, f16) } },
+    .columns = { COLUMNS(f32), COLUMNS(f64), { AT(SUM, sum_columns, bf16) },
+                 { AT(SUM, sum_columns, f16) } },
     .exp = { LANES_NAME(made_exp_f32), LANES_NAME(made_exp_f64) },
     .place = { LANES_NAME(place_f32), LANES_NAME(place_f64) },
 };
@@ -456,6 +461,7 @@ static const struct totals_loops LANES_NAME(loops) = {
 #undef TOTAL_COLUMNS
 #undef LOAD_f32
 #undef LOAD_f64
+#undef LOAD_f16
 #undef SUM_REST
 #undef SUM
 #undef EXTREME

@@ -9,7 +9,8 @@ static atomic_int width = -1;     /* in use; -1: not known yet                */
 static int width_widest(void)
 {
 #ifdef DTN_WIDTHS
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") ||
+        !__builtin_cpu_supports("f16c"))
         return 0;
     if (!__builtin_cpu_supports("avx512f") ||
         !__builtin_cpu_supports("avx512bw") ||

@@ -11,8 +11,8 @@
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define DTN_WIDTHS 3
-#define DTN_TARGET_AVX2 __attribute__((target("avx2,fma")))
-#define DTN_AVX512 "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma"
+#define DTN_TARGET_AVX2 __attribute__((target("avx2,fma,f16c")))
+#define DTN_AVX512 "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c"
 #ifdef __clang__
 #define DTN_TARGET_AVX512 __attribute__((target(DTN_AVX512)))
 #else

@@ -7,7 +7,9 @@
  * operand with gaps be read where it has no elements.
  */
 #include "math/pointwise.h"
+#include "math/width.h"
 #include "base/dtype.h"
+#include "base/narrow.h"
 #include "dtensor.h"
 #include "tests/math/sample.h"
 #include "tests/support/rand.h"
@@ -153,6 +155,48 @@ static void test_fill(void)
     ok(wrong == 0, "a filled array has the value everywhere: %d wrong", wrong);
 }
 
+enum { HALVES = 1 << 16 };        /* numbers of 16 bits                       */
+
+/* Of all numbers of f16 the bits of base/narrow.h; and back, also of numbers
+ * beside them and between two.
+ */
+static int halves_wrong(void)
+{
+    static uint16_t half[HALVES];
+    static uint32_t bits[HALVES];
+    static const int beside[] = { 0, -1, 1, 0x0fff, 0x1000, 0x1001 };
+    const int64_t shape[] = { HALVES };
+    const struct dtn_array narrow = dtn_array_packed(half, DTENSOR_F16, 1,
+                                                     shape);
+    const struct dtn_array wide = dtn_array_packed(bits, DTENSOR_F32, 1, shape);
+    int wrong = 0;
+
+    for (int k = 0; k < 6; k++) {
+        for (int i = 0; i < HALVES; i++)
+            half[i] = (uint16_t)i;
+        dtn_cast(&wide, &narrow);
+        for (int i = 0; i < HALVES; i++) {
+            wrong += bits[i] != dtn_narrow_bits(dtn_f16_widen((uint16_t)i));
+            bits[i] += (uint32_t)beside[k];
+        }
+        dtn_cast(&narrow, &wide);
+        for (int i = 0; i < HALVES; i++)
+            wrong += half[i] != dtn_f16_narrow(dtn_narrow_float(bits[i]));
+    }
+    return wrong;
+}
+
+static void test_halves(void)
+{
+    for (int width = 0; width < 3 && dtn_width_force(width); width++) {
+        const int wrong = halves_wrong();
+
+        ok(wrong == 0, "width %d: f16 becomes f32 and f32 f16 by the bits of "
+           "one at a time: %d wrong", width, wrong);
+    }
+    dtn_width_force(-1);
+}
+
 int main(void)
 {
     seed = rand_seed(2);
@@ -160,5 +204,6 @@ int main(void)
     test_casts();
     test_casts_of_complex();
     test_fill();
+    test_halves();
     return done();
 }

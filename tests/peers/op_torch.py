@@ -21,7 +21,7 @@ import torch
 torch.set_num_threads(1)
 aten = torch.ops.aten
 TYPES = {"f32": torch.float32, "f64": torch.float64, "bf16": torch.bfloat16,
-         "i64": torch.int64}
+         "f16": torch.float16, "i64": torch.int64}
 
 
 class Library:
@@ -183,12 +183,14 @@ def main():
           f"of {calls} calls, us\n{'operator':12} {'type':5} {'ours':>10} "
           f"{'PyTorch':>10} {'ratio':>7} {'off':>9}")
     only = os.environ.get("OPS", "").split()
-    for dtype in ("f32", "f64", "bf16"):
+    for dtype in ("f32", "f64", "bf16", "f16"):
         for case in cases(rows, columns):
             if only and case[0] not in only:
                 continue
             if case[1] == "layer_norm" and dtype != "f32":
                 continue           # its mean and rstd here are f32
+            if case[1] == "matmul" and dtype == "f16":
+                continue           # PyTorch's takes two seconds
             ratio = compare(library, case, dtype, rows, columns, calls)
             if ratio > 1:
                 slower.append(f" {case[0]} {dtype} {ratio:.2f}")

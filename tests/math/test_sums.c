@@ -1,0 +1,65 @@
+/* test_sums.c - a sum has the same bits at every vector width
+ *
+ * Sums of blocks of all lengths, of f64, of f16 and of the same numbers as f32.
+ *
+ * Without this test, the loop that is written for one width could add in
+ * another order than the others, or lose numbers behind the last whole vector.
+ */
+#include "math/block.h"
+#include "math/totals.h"
+#include "math/width.h"
+#include "base/dtype.h"
+#include "dtensor.h"
+#include "tests/support/rand.h"
+#include "tests/support/tap.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+static uint64_t seed;
+
+/* What n numbers come to, as f64, f16, and these as f32. */
+static void sums_at(int width, const double x[], int n, double found[3])
+{
+    double of[3][DTN_BLOCK];
+
+    dtn_width_force(width);
+    for (size_t i = 0; i < (size_t)n; i++) {
+        of[0][i] = x[i];
+        dtn_store(DTENSOR_F16, of[1], i, x[i]);
+        dtn_store(DTENSOR_F32, of[2], i, dtn_load(DTENSOR_F16, of[1], i));
+    }
+    found[0] = dtn_total(DTN_TOTAL_SUM, DTENSOR_F64, of[0], n, 0.3, 0);
+    found[1] = dtn_total(DTN_TOTAL_SUM, DTENSOR_F16, of[1], n, 0.3, 0);
+    found[2] = dtn_total(DTN_TOTAL_SUM, DTENSOR_F32, of[2], n, 0.3, 0);
+}
+
+/* Numbers of all sizes, so that another order of the lanes shows. */
+static void test_sum_widths(void)
+{
+    double x[DTN_BLOCK], want[3], found[3];
+    int differ = 0;
+
+    for (int n = 1; n <= DTN_BLOCK; n += n < 70 ? 1 : 63) {
+        for (int i = 0; i < n; i++)
+            x[i] = ldexp(rand_below(&seed, 1 << 30),
+                         -16 - rand_below(&seed, 30));
+        sums_at(0, x, n, want);
+        for (int width = 0; width < 3 && dtn_width_force(width); width++) {
+            sums_at(width, x, n, found);
+            differ += memcmp(want, found, sizeof want) != 0 ||
+                      memcmp(&found[1], &found[2], sizeof found[1]) != 0;
+        }
+    }
+    dtn_width_force(-1);
+    ok(differ == 0, "sums have the same bits at every width, and those of f16 "
+       "the bits of f32: %d differ", differ);
+}
+
+int main(void)
+{
+    seed = rand_seed(9);
+    test_sum_widths();
+    return done();
+}
