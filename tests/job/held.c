@@ -3,15 +3,16 @@
 #include "tests/job/held.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
-long allocations_left = -1;
+_Atomic long allocations_left = -1;
 struct dtn_arena;
 
-static void *live[8192];            /* what was allocated, by hash           */
-long nlive;
+static void *_Atomic live[8192];    /* what was allocated, by hash           */
+_Atomic long nlive;
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t n, size_t size);
 void *__real_realloc(void *mem, size_t size);
@@ -29,44 +30,42 @@ int __wrap_asprintf(char **textp, const char *format, ...)
 void __wrap_free(void *mem);
 void *__wrap_dtn_arena_alloc(struct dtn_arena *arena, size_t size);
 
+/* Exactly one fails, of whichever thread. */
 static bool allocation_fails(void)
 {
     return allocations_left >= 0 && allocations_left-- == 0;
 }
 
-/* Where `mem` stands in live[], or the first hole after its hash.  Entries are
- * never moved, so a search goes on until it has seen all.
+/* Put `to` in the place of `from`: the first from the hash of `mem` on.  Entries
+ * are never moved, so a search goes on until it has seen all.
  */
-static void **live_find(const void *mem, const void *wanted)
+static bool live_change(const void *mem, void *from, void *to)
 {
-    size_t at = (uintptr_t)mem / 16 % DTN_COUNT(live);
+    const size_t at = (uintptr_t)mem / 16;
 
-    for (size_t i = 0; i < DTN_COUNT(live); i++)
-        if (live[(at + i) % DTN_COUNT(live)] == wanted)
-            return &live[(at + i) % DTN_COUNT(live)];
-    return NULL;
+    for (size_t i = 0; i < DTN_COUNT(live); i++) {
+        void *_Atomic *place = &live[(at + i) % DTN_COUNT(live)];
+        void *found = from;
+
+        if (*place == from
+            && atomic_compare_exchange_strong(place, &found, to))
+            return true;
+    }
+    return false;
 }
 
 static void *live_add(void *mem)
 {
-    void **hole = mem ? live_find(mem, NULL) : NULL;
-
-    if (hole) {
-        *hole = mem;
+    if (mem && live_change(mem, NULL, mem))
         nlive++;
-    }
     return mem;
 }
 
 /* What the C library allocated by itself is not known here. */
 static void live_remove(void *mem)
 {
-    void **at = mem ? live_find(mem, mem) : NULL;
-
-    if (at) {
-        *at = NULL;
+    if (mem && live_change(mem, mem, NULL))
         nlive--;
-    }
 }
 
 void *__wrap_malloc(size_t size)

@@ -17,12 +17,14 @@
 enum { KINDS = 72 };              /* without libibverbs fewer are in use    */
 extern const char *const kind_name[KINDS];
 
-/* Call number `left` of a kind fails once, counted from 0. */
+/* Call number `left` of a kind fails once, counted from 0.  The thread of the
+ * heartbeats calls too.
+ */
 extern struct syscalls {
     int kind;                       /* which fails once; -1: none            */
-    long left;                      /* of them that go well before           */
+    _Atomic long left;              /* of them that go well before           */
     int64_t at_ns;                  /* when it failed; 0: not yet            */
-    long made[KINDS];               /* calls of each kind so far             */
+    _Atomic long made[KINDS];       /* calls of each kind so far             */
 } syscalls;
 
 /* For the test itself: these never fail on purpose. */

@@ -149,9 +149,10 @@ static void rank_life(int rank, int nranks, void *arg)
          report->rc != 0 && !atomic_load(&attempt->trial->survivor_done); i++)
         nanosleep(&tick, NULL);
     life_end(&life);
-    if (!wrong && (nlive != 0 || open_fds() != fds))
-        wrong = "something is left behind";
     snprintf(report->wrong, sizeof report->wrong, "%s", wrong ? wrong : "");
+    if (!wrong && (nlive != 0 || open_fds() != fds))
+        snprintf(report->wrong, sizeof report->wrong, "%ld blocks and %d "
+                 "descriptors are left behind", nlive, open_fds() - fds);
 }
 
 static bool trial_good(const struct trial *t)
