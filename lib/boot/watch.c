@@ -38,6 +38,7 @@
 #include <netinet/tcp.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -291,6 +292,26 @@ static int watch_lowest(const struct dtn_boot *boot, int rank)
     return rank;
 }
 
+/* The lost rank that the first rank to give up has named; -1: none has.  A rank
+ * that waits for another, which is lost a second later, takes it from there.
+ */
+static int watch_named(const struct dtn_boot *boot)
+{
+    uint32_t earliest = UINT32_MAX;
+    int named = -1;
+
+    for (int r = 0; r < boot->cluster->world_size; r++) {
+        const struct dtn_peer_failure *told = &boot->peer_failures[r];
+
+        if (told->order > 0 && told->order < earliest
+            && told->code == DTENSOR_EPEER && told->loss == DTN_LOSS_NONE) {
+            earliest = told->order;
+            named = told->culprit;
+        }
+    }
+    return named;
+}
+
 /* May another host have news of a loss at the same time?  Of two hosts, the one
  * that is left has heard all that there is.
  */
@@ -300,27 +321,33 @@ static bool watch_news_may_come(const struct dtn_boot *boot, enum dtn_loss loss)
 }
 
 /* Ranks of one host agree in their page.  News from another host takes a while,
- * so there every rank waits and then takes the lowest.
+ * so there every rank waits, and then takes what another has named or, if it is
+ * the first, the lowest.
  */
 int dtn_boot_agree(struct dtn_boot *boot, int rank, enum dtn_loss *loss)
 {
     const struct timespec pause = { 0, 1000000 };
     const struct dtn_peer_failure *failure = &boot->peer_failures[rank];
+    bool lost;
+    int named;
 
     *loss = DTN_LOSS_NONE;
     if (!boot->watching)
         return rank;
-    if (failure->order > 0 && failure->loss != DTN_LOSS_NONE) {
-        while (watch_news_may_come(boot, failure->loss)
-               && dtn_now_ns()
-                  < failure->heard_ns
-                        + watch_together_ns(boot, failure->loss)) {
-            nanosleep(&pause, NULL);
-            dtn_boot_watch(boot);
-        }
-        failure = &boot->peer_failures[watch_lowest(boot, rank)];
-        *loss = failure->loss;
-        rank = failure->culprit;
+    lost = failure->order > 0 && failure->loss != DTN_LOSS_NONE;
+    while (lost && watch_news_may_come(boot, failure->loss)
+           && dtn_now_ns() < failure->heard_ns
+                             + watch_together_ns(boot, failure->loss)) {
+        nanosleep(&pause, NULL);
+        dtn_boot_watch(boot);
     }
-    return dtn_pulse_agree(&boot->pulse, dtn_now_ns(), rank, loss);
+    named = watch_named(boot);
+    if (named < 0 && lost)
+        named = watch_lowest(boot, rank);
+    if (named >= 0 && boot->peer_failures[named].loss != DTN_LOSS_NONE) {
+        *loss = boot->peer_failures[named].loss;
+        named = boot->peer_failures[named].culprit;
+    }
+    return dtn_pulse_agree(&boot->pulse, dtn_now_ns(),
+                           named >= 0 ? named : rank, loss);
 }

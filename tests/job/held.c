@@ -36,8 +36,8 @@ static bool allocation_fails(void)
     return allocations_left >= 0 && allocations_left-- == 0;
 }
 
-/* Put `to` in the place of `from`: the first from the hash of `mem` on.  Entries
- * are never moved, so a search goes on until it has seen all.
+/* Put `to` in the place of `from`: the first from the hash of `mem` on.
+ * Entries are never moved, so a search goes on until it has seen all.
  */
 static bool live_change(const void *mem, void *from, void *to)
 {

@@ -45,9 +45,10 @@ void sim_job_write(void)
         exit(99);
     fprintf(file, "[cluster]\nversion = 1\nauth = none\n[nodes \"all\"]\n"
             "hosts = n[1-%d]\naddresses = 127.0.0.[1-%d]\nranks = %d\n"
-            "hca = none\n[transport]\nintra_node = tcp\ninter_node = tcp\n"
+            "hca = none\n[transport]\nintra_node = %s\ninter_node = tcp\n"
             "connect_timeout = 8s\nop_timeout = 6s\narena = 16M\n"
             "heartbeat = 100ms\ndead_after = 1s\n",
-            sim_job.hosts, sim_job.hosts, sim_job.per_host);
+            sim_job.hosts, sim_job.hosts, sim_job.per_host,
+            sim_job.shm ? "shm" : "tcp");
     fclose(file);
 }

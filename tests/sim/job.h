@@ -2,12 +2,15 @@
 #ifndef TESTS_SIM_JOB_H
 #define TESTS_SIM_JOB_H
 
+#include <stdbool.h>
+
 extern struct sim_job {
     int hosts, per_host, n;       /* ranks of a host, of all                  */
+    bool shm;                     /* ranks of a host talk over shm, not tcp   */
     char path[64];                /* of the cluster file                      */
 } sim_job;
 
-/* Hosts and ranks are set: write the file.  It is the caller's to unlink. */
+/* Hosts, ranks and shm are set: write the file.  The caller unlinks it. */
 void sim_job_write(void);
 
 const char *sim_job_env(int rank, const char *name);

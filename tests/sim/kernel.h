@@ -44,6 +44,7 @@ struct sim_process {
     struct sim_file *files;       /* its open descriptors, of sockets etc.    */
     int64_t clock;                /* latest time that it has seen             */
     int64_t paused_until;
+    int64_t gone_at;              /* ended or dead: when its pidfd says so    */
     uint64_t calls;               /* of the kernel, that count                */
     bool marked;                  /* those of a later fault count             */
     uint64_t blocks;              /* of memory, allocated                     */

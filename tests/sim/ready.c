@@ -49,8 +49,8 @@ static short open_ready(const struct sim_open *file)
     case SIM_SOCKET:
         return socket_ready(file);
     case SIM_PIDFD:
-        return file->of->state == SIM_ENDED || file->of->state == SIM_DEAD
-             ? POLLIN : 0;
+        return (file->of->state == SIM_ENDED || file->of->state == SIM_DEAD)
+            && file->of->gone_at <= sim_now() ? POLLIN : 0;
     default:
         return 0;
     }

@@ -36,6 +36,7 @@ static int64_t now;
 static uint64_t state;            /* of the random numbers                    */
 static struct sim_task *unused;   /* with a stack                             */
 static bool faulted;              /* what is to happen has happened           */
+static int64_t second_at;         /* when the second fault happens            */
 
 static void *must(void *mem)
 {
@@ -195,6 +196,7 @@ static void process_lose(struct sim_process *process, enum sim_state how,
                          int64_t heard_ns)
 {
     process->state = how;
+    process->gone_at = heard_ns < SIM_NEVER ? now + heard_ns : SIM_NEVER;
     result->lost++;
     if (how == SIM_STOPPED)
         return;
@@ -214,7 +216,6 @@ static void host_lose(int host)
 static void fault_happen(const struct sim_fault *fault,
                          struct sim_process *process)
 {
-    faulted = true;
     if (process->state != SIM_RUNS)
         return;
     switch (fault->kind) {
@@ -235,6 +236,33 @@ static void fault_happen(const struct sim_fault *fault,
     }
 }
 
+static void faults_begin(void)
+{
+    const struct sim_fault *second = &sim_options->second;
+
+    faulted = true;
+    if (second->kind != SIM_NONE)
+        second_at = now + second->at_ns;
+    fault_happen(&sim_options->fault, &processes[sim_options->fault.rank]);
+}
+
+/* What is due by the clock. */
+static void faults_look(int64_t wake)
+{
+    const struct sim_fault *fault = &sim_options->fault;
+
+    if (!faulted && fault->at_ns > 0 && wake >= fault->at_ns) {
+        now = fault->at_ns;
+        faults_begin();
+    }
+    if (wake >= second_at) {
+        now = second_at;
+        second_at = SIM_NEVER;
+        fault_happen(&sim_options->second,
+                     &processes[sim_options->second.rank]);
+    }
+}
+
 void sim_call(void)
 {
     struct sim_process *process = sim_self->process;
@@ -245,7 +273,7 @@ void sim_call(void)
     process->calls += process->marked || !fault->later;
     if (fault->kind != SIM_NONE && !faulted && fault->at_ns == 0
         && process->rank == fault->rank && process->calls == fault->call) {
-        fault_happen(fault, process);
+        faults_begin();
         sim_block(now, false);
     }
 }
@@ -297,6 +325,7 @@ static void *rank_main(void *arg)
 
     sim_options->main(process->rank);
     process->state = SIM_ENDED;
+    process->gone_at = now;
     result->ns = now > result->ns ? now : result->ns;
     result->leaked += process->blocks + process->real
                     + sim_files_count(process);
@@ -310,13 +339,9 @@ static void *rank_main(void *arg)
 
 static void turn(struct sim_task *task)
 {
-    const struct sim_fault *fault = &sim_options->fault;
     struct sim_process *process = task->process;
 
-    if (!faulted && fault->at_ns > 0 && task->wake >= fault->at_ns) {
-        now = fault->at_ns;
-        fault_happen(fault, &processes[fault->rank]);
-    }
+    faults_look(task->wake);
     if (process->state >= SIM_STOPPED || task->done)
         return;
     if (process->paused_until > task->wake) {
@@ -373,6 +398,7 @@ void sim_run(const struct sim_options *options, struct sim_result *found)
     state = options->seed;
     nheap = 0;
     faulted = false;
+    second_at = SIM_NEVER;
     processes_make();
     while (nheap > 0 && heap[0]->wake < options->limit_ns)
         turn(heap_take());

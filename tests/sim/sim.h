@@ -37,6 +37,7 @@ struct sim_options {
     int nranks;
     int ranks_per_host;
     struct sim_fault fault;
+    struct sim_fault second;      /* happens at_ns after the first            */
     int64_t latency_ns;           /* of a message, at most                    */
     int64_t limit_ns;             /* who has not ended by then hangs          */
     void (*main)(int rank);

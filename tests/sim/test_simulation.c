@@ -33,7 +33,8 @@
 #include <unistd.h>
 
 #define MS INT64_C(1000000)
-enum { SEEDS = 200, RANKS_MAX = 4096, ELEMENTS = 1500, CALLS = 4 };
+enum { SEEDS = 200, RANKS_MAX = 4096, ELEMENTS = 1500, CALLS = 4,
+       QUEUE_CALLS = 40 };
 
 /* What came of a rank. */
 struct outcome {
@@ -99,7 +100,8 @@ static int call_broadcast(const struct dtensor_mesh *mesh, int call,
                           size_t count, struct outcome *mine,
                           struct dtensor_error *err)
 {
-    const int root = (int)drawn(call, 3, (uint64_t)sim_job.n);
+    const int root = job.calls == QUEUE_CALLS
+                   ? 0 : (int)drawn(call, 3, (uint64_t)sim_job.n);
     int32_t mem[ELEMENTS];
     int rc;
 
@@ -150,6 +152,8 @@ static int call_one(const struct dtensor_mesh *mesh, int call,
 {
     const size_t count = 1 + drawn(call, 1, drawn(call, 2, 2) ? 8 : ELEMENTS);
 
+    if (job.calls == QUEUE_CALLS)
+        return call_broadcast(mesh, call, 8, mine, err);
     switch (drawn(call, 0, sim_job.n > 64 ? 3 : 5)) {
     case 0:
         return dtensor_barrier(mesh, err);
@@ -218,10 +222,29 @@ static void job_draw(struct sim_options *options)
     fault->ns = (int64_t)drawn(-1, 4, 300) * MS;
 }
 
+/* A root that sends more signals than the queue of shm has places; and a second
+ * loss, at once or up to three seconds after the first.
+ */
+static void job_draw_more(struct sim_options *options)
+{
+    const enum sim_fault_kind kind = options->fault.kind;
+
+    if (sim_job.shm && drawn(-1, 7, 8) == 0)
+        job.calls = QUEUE_CALLS;
+    if (kind < SIM_KILL || drawn(-1, 8, 2))
+        return;
+    options->fault.later = true;
+    options->second = (struct sim_fault){
+        .kind = SIM_KILL + (enum sim_fault_kind)drawn(-1, 9, 3),
+        .rank = (int)drawn(-1, 10, (uint64_t)sim_job.n),
+        .at_ns = 1 + (int64_t)drawn(-1, 11, drawn(-1, 12, 2) ? 60 : 3000) * MS,
+        .ns = (int64_t)drawn(-1, 13, 300) * MS };
+}
+
 /* How a job ended. */
 enum verdict { GOOD, DISAGREED, BAD };
 
-static bool said;                 /* of this job                              */
+static bool said, two_lost;       /* of this job                              */
 
 static enum verdict say(enum verdict verdict, const char *what, int rank)
 {
@@ -230,6 +253,27 @@ static enum verdict say(enum verdict verdict, const char *what, int rank)
              sim_job.hosts, sim_job.per_host, what, job.outcomes[rank].text);
     said = true;
     return verdict;
+}
+
+static bool host_is_alone(int host)
+{
+    for (int h = 0; h < sim_job.hosts; h++)
+        if (h != host && !sim_lost(h * sim_job.per_host))
+            return false;
+    return sim_job.hosts > 1;
+}
+
+/* Does news reach the rank, along the tree of the leaders of hosts?  Behind a
+ * lost leader a rank knows only of what it sees itself.
+ */
+static bool rank_hears(int rank)
+{
+    int host = rank / sim_job.per_host;
+    bool hears = !sim_lost(host * sim_job.per_host) && !host_is_alone(host);
+
+    for (; host > 0 && hears; host = (host - 1) / 2)
+        hears = !sim_lost((host - 1) / 2 * sim_job.per_host);
+    return hears;
 }
 
 /* Has the rank done what it must, whatever happened to others? */
@@ -247,7 +291,7 @@ static enum verdict rank_check(int rank, bool lossy)
         return say(BAD, "fails for no reason", rank);
     if (one->culprit < 0)
         return say(BAD, "blames nobody", rank);
-    return sim_lost(one->culprit) ? GOOD
+    return sim_lost(one->culprit) || (two_lost && !rank_hears(rank)) ? GOOD
          : say(DISAGREED, "blames a rank that is not lost", rank);
 }
 
@@ -264,7 +308,7 @@ static enum verdict job_check(void)
 
         one = rank_check(r, lossy);
         worst = one > worst ? one : worst;
-        if (sim_lost(r) || of->code == 0)
+        if (sim_lost(r) || of->code == 0 || (two_lost && !rank_hears(r)))
             continue;
         if (culprit >= 0 && of->culprit != culprit && worst == GOOD)
             worst = say(DISAGREED, "blames another than the others", r);
@@ -273,7 +317,8 @@ static enum verdict job_check(void)
     return worst;
 }
 
-static uint64_t tallies[SIM_FAULTS][2][BAD + 1];
+#define TWO SIM_FAULTS            /* losses */
+static uint64_t tallies[SIM_FAULTS + 1][2][BAD + 1];
 
 static void outcomes_show(void)
 {
@@ -292,14 +337,19 @@ static void check(const struct sim_options *options)
     const int loser = options->fault.rank;
 
     said = false;
+    two_lost = options->second.kind != SIM_NONE
+            && sim_lost(options->second.rank) && sim_lost(loser);
     verdict = job_check();
-    tallies[sim_lost(loser) ? options->fault.kind : SIM_NONE]
+    tallies[!sim_lost(loser) ? SIM_NONE : two_lost ? TWO : options->fault.kind]
            [job.outcomes[loser].joined][verdict]++;
     if (getenv("DTN_SIM"))
         outcomes_show();
 }
 
-static bool job_run(uint64_t seed, int hosts, int per_host,
+enum wire { TCP, SHM, ANY };      /* of the ranks of a host                   */
+
+/* Hosts, ranks of a host: 0, and the wire: ANY, as the seed says. */
+static bool job_run(uint64_t seed, int hosts, int per_host, enum wire wire,
                     struct sim_result *result)
 {
     struct sim_options options = { .end = check };
@@ -308,8 +358,11 @@ static bool job_run(uint64_t seed, int hosts, int per_host,
     sim_job.hosts = hosts > 0 ? hosts : (int)spread(0, 8);
     sim_job.per_host = per_host > 0 ? per_host : (int)spread(10, 8);
     sim_job.n = sim_job.hosts * sim_job.per_host;
+    sim_job.shm = wire == ANY ? drawn(-1, 6, 2) : wire == SHM;
     memset(job.outcomes, 0, (size_t)sim_job.n * sizeof job.outcomes[0]);
     job_draw(&options);
+    if (wire == ANY)
+        job_draw_more(&options);
     sim_job_write();
     sim_run(&options, result);
     unlink(sim_job.path);
@@ -317,9 +370,10 @@ static bool job_run(uint64_t seed, int hosts, int per_host,
         note("seed %" PRIu64 ": %" PRIu64 " things are left", seed,
              result->leaked);
     if (getenv("DTN_SIM"))
-        note("seed %" PRIu64 ": %dx%d ranks, %d calls, %s at call %" PRIu64
-             " of rank %d: %.3f ms, %" PRIu64 " turns, %d lost", seed,
-             sim_job.hosts, sim_job.per_host, job.calls,
+        note("seed %" PRIu64 ": %dx%d ranks over %s, %d calls, %s at call "
+             "%" PRIu64 " of rank %d: %.3f ms, %" PRIu64 " turns, %d lost",
+             seed, sim_job.hosts, sim_job.per_host,
+             sim_job.shm ? "shm" : "tcp", job.calls,
              sim_fault_names[options.fault.kind], options.fault.call,
              options.fault.rank, (double)result->ns / 1e6, result->turns,
              result->lost);
@@ -330,15 +384,16 @@ static uint64_t tallies_show(void)
 {
     uint64_t disagreed = 0;
 
-    for (int k = SIM_NONE; k < SIM_FAULTS; k++)
+    for (int k = SIM_NONE; k <= TWO; k++)
         for (int j = 0; j < 2; j++)
             if (tallies[k][j][GOOD] + tallies[k][j][DISAGREED] > 0)
                 note("%s %s: %" PRIu64 " jobs, in %" PRIu64 " the ranks "
-                     "disagree", k == SIM_NONE ? "no loss" : sim_fault_names[k],
+                     "disagree", k == SIM_NONE ? "no loss"
+                     : k == TWO ? "two losses" : sim_fault_names[k],
                      j ? "after joining" : "while joining",
                      tallies[k][j][GOOD] + tallies[k][j][DISAGREED],
                      tallies[k][j][DISAGREED]);
-    for (int k = SIM_NONE; k < SIM_FAULTS; k++)
+    for (int k = SIM_NONE; k <= TWO; k++)
         disagreed += tallies[k][0][DISAGREED] + tallies[k][1][DISAGREED];
     return disagreed;
 }
@@ -363,8 +418,8 @@ static void once_wrong(void)
     struct sim_result result;
 
     for (size_t i = 0; i < DTN_COUNT(jobs); i++)
-        ok(job_run(jobs[i].seed, jobs[i].hosts, jobs[i].hosts > 0, &result)
-           && verdict == GOOD,
+        ok(job_run(jobs[i].seed, jobs[i].hosts, jobs[i].hosts > 0, TCP,
+                   &result) && verdict == GOOD,
            "seed %" PRIu64 ": %s", jobs[i].seed, jobs[i].what);
 }
 
@@ -387,7 +442,7 @@ int main(int argc, char **argv)
     memset(tallies, 0, sizeof tallies);
     for (uint64_t seed = first; seed < first + seeds; seed++) {
         bad += !job_run(seed, ranks / per_host, ranks > 0 ? per_host : 0,
-                        &result);
+                        ANY, &result);
         turns += result.turns;
         lost += result.lost > 0;
     }
