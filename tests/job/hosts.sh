@@ -87,7 +87,7 @@ start_rank() {
     DTN_RANK=$1 DTN_WORLD_SIZE=$5 DTN_LOCAL_RANK=$3 DTN_LOCAL_SIZE=$4 \
         DTN_JOB=$6 DTN_CLUSTER=job.ini DTN_KEY=$test_key DTN_HOST=node$2 \
         at "$2" timeout -k 1 60 "$top_builddir/tests/rdma/survivor" \
-        "running.$6.$1" 4096 ${7:+"$7"} >"rank.$1" 2>&1 &
+        "running.$6.$1" 4096 ${7:+"$7"} ${8:+"$8"} >"rank.$1" 2>&1 &
     rank[$1]=$!
 }
 

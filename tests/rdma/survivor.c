@@ -12,7 +12,9 @@
  *     text rank 0 on node1: allreduce ...
  *
  * `survivor FILE BYTES GO` makes FILE when the job is open.  It meets the other
- * ranks and begins when there is a file GO.
+ * ranks and begins when there is a file GO.  `survivor FILE BYTES GO PEER` then
+ * waits for a message of rank PEER, which sends none; PEER itself computes for
+ * ten seconds.
  */
 #include "base/wait.h"
 #include "job/ctx.h"
@@ -31,6 +33,7 @@ struct survivor {
     const struct dtensor_mesh *mesh;
     float *x;
     size_t count;
+    int peer;                     /* of whom it waits for a message, or -1    */
     struct dtensor_error err;
 };
 
@@ -50,6 +53,13 @@ static int survivor_open(struct survivor *s, size_t size)
 
 static int survivor_step(struct survivor *s)
 {
+    if (s->peer == dtensor_rank(s->ctx)) {
+        sleep(10);
+        return DTENSOR_EABORT;    /* nobody asks it                           */
+    }
+    if (s->peer >= 0)
+        return dtensor_recv(s->mesh, s->peer, s->x, s->count, DTENSOR_F32,
+                            &s->err);
     return dtensor_allreduce(s->mesh, s->x, s->x, s->count, DTENSOR_F32,
                              DTENSOR_MAX, &s->err);
 }
@@ -77,20 +87,20 @@ static int survivor_run(struct survivor *s, const char *path, int64_t *good_ns)
 
 int main(int argc, char **argv)
 {
-    struct survivor s = { 0 };
+    struct survivor s = { .peer = argc == 5 ? atoi(argv[4]) : -1 };
     int64_t good_ns = 0, end_ns;
     int rc;
 
-    if (argc != 3 && argc != 4)
+    if (argc < 3 || argc > 5)
         return 2;
     rc = survivor_open(&s, (size_t)strtoul(argv[2], NULL, 10));
     if (rc != 0) {
         printf("could not begin: %s\n", s.err.text);
         return 1;
     }
-    if (argc == 4 && survivor_tell(argv[1]) != 0)
+    if (argc > 3 && survivor_tell(argv[1]) != 0)
         return 1;
-    while (argc == 4 && access(argv[3], F_OK) != 0)
+    while (argc > 3 && access(argv[3], F_OK) != 0)
         usleep(1000);
     rc = survivor_run(&s, argv[1], &good_ns);
     end_ns = dtn_now_ns();
