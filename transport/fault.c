@@ -151,6 +151,10 @@ int dtn_fault_wrap(struct dtn_transport *inner,
         fault->ops.map = NULL;
     if (!inner->ops->fetch)
         fault->ops.fetch = NULL;
+    if (!inner->ops->kept)
+        fault->ops.kept = NULL;
+    if (!inner->ops->expect)
+        fault->ops.expect = NULL;
     fault->base.ops = &fault->ops;
     fault->base.row_bytes = inner->row_bytes;
     fault->inner = inner;
@@ -320,6 +324,21 @@ static const struct dtn_signal *fault_peek(struct dtn_transport *tp, int peer)
     return inner->ops->peek(inner, peer);
 }
 
+static const void *fault_kept(struct dtn_transport *tp, int peer)
+{
+    struct dtn_transport *inner = fault_of(tp)->inner;
+
+    return inner->ops->kept(inner, peer);
+}
+
+static void fault_expect(struct dtn_transport *tp, int peer,
+                         const struct dtn_signal *signal, void *dst)
+{
+    struct dtn_transport *inner = fault_of(tp)->inner;
+
+    inner->ops->expect(inner, peer, signal, dst);
+}
+
 static void fault_consume(struct dtn_transport *tp, int peer)
 {
     struct dtn_transport *inner = fault_of(tp)->inner;
@@ -373,6 +392,8 @@ static const struct dtn_transport_ops fault_ops = {
     .flush = fault_flush,
     .signal = fault_signal,
     .peek = fault_peek,
+    .kept = fault_kept,
+    .expect = fault_expect,
     .consume = fault_consume,
     .progress = fault_progress,
     .health = fault_health,

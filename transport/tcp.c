@@ -129,7 +129,9 @@ static int tcp_open(const struct dtn_open_args *args,
     tcp->first_free = -1;
     tcp->conf = args->conf;
     tcp->dead_after_ms = args->conf->dead_after_ns / 1000000;
-    rc = tcp_prepare(tcp, args->places[args->rank].address, err);
+    rc = dtn_tcp_regions_make(tcp)
+       ? tcp_prepare(tcp, args->places[args->rank].address, err)
+       : dtn_fail_nomem(err, "tcp", sizeof *tcp->regions);
     if (rc < 0) {
         tcp_close(&tcp->base);
         return rc;
@@ -219,6 +221,8 @@ const struct dtn_transport_ops dtn_tcp_ops = {
     .flush = dtn_tcp_flush,
     .signal = dtn_tcp_signal,
     .peek = dtn_tcp_peek,
+    .kept = dtn_tcp_kept,
+    .expect = dtn_tcp_expect,
     .consume = dtn_tcp_consume,
     .progress = dtn_tcp_progress,
     .health = tcp_health,

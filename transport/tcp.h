@@ -31,7 +31,8 @@ struct dtn_transport_conf;
 #define DTN_TCP_PUT_MAX ((size_t)64 << 10)    /* bytes of one PUT frame       */
 #define DTN_TCP_ROW_BYTES ((size_t)4 << 10)   /* copying them at both ends    */
                                               /* takes 1.6 us, as one put     */
-#define DTN_TCP_STAGE_BYTES ((size_t)8 << 10) /* bytes of a stage             */
+#define DTN_TCP_STAGE_BYTES ((size_t)72 << 10)        /* read ahead: the      */
+                                              /* longest message and more     */
 #define DTN_TCP_NAME_MAX (INET6_ADDRSTRLEN + 8)       /* of an address's text */
 
 /* The bytes of a blob. */
@@ -60,16 +61,26 @@ struct dtn_tcp_frame {
     uint64_t key;                 /* PUT: region.  ABORT: -code               */
 };
 
+/* A SIGNAL begins with these bytes; then come its data, if they are kept. */
 #define DTN_TCP_SIGNAL_BYTES DTN_SIGNAL_BODY
 
-/* The most that can wait to be sent: the rest of one PUT, since no second one
- * begins before; then signals, which the peer's queue bounds; two CREDITs, one
- * of them half sent; and an ABORT.
+/* Kept data of signals on their way to a peer, or not consumed there yet: no
+ * more than the window.  They are contiguous, in a ring.  A message that does
+ * not fit before the end of the ring begins at 0, so that less than the
+ * longest message is lost there.
  */
-#define DTN_TCP_OUT_BYTES (sizeof(struct dtn_tcp_frame) + DTN_TCP_PUT_MAX +   \
-                           DTN_QUEUE_DEPTH * (sizeof(struct dtn_tcp_frame) +  \
-                                              DTN_TCP_SIGNAL_BYTES) +         \
-                           3 * sizeof(struct dtn_tcp_frame))
+#define DTN_TCP_WINDOW ((size_t)2 * DTN_KEPT_MAX)
+#define DTN_TCP_KEPT_BYTES (DTN_TCP_WINDOW + DTN_KEPT_MAX)
+
+/* The most that can wait to be sent: signals, which the peer's queue bounds;
+ * two CREDITs, one of them half sent; and an ABORT.  Before them one frame that
+ * is half sent: a PUT, whose bytes stay where they are, or kept data.
+ */
+#define DTN_TCP_AFTER_BYTES (DTN_QUEUE_DEPTH * (sizeof(struct dtn_tcp_frame) + \
+                                                DTN_TCP_SIGNAL_BYTES) +        \
+                             3 * sizeof(struct dtn_tcp_frame))
+#define DTN_TCP_OUT_BYTES (sizeof(struct dtn_tcp_frame) + DTN_KEPT_MAX +       \
+                           DTN_TCP_AFTER_BYTES)
 
 enum dtn_tcp_state {
     DTN_TCP_NEW,                  /* not begun; or it has connected, as `fd`  */
@@ -101,10 +112,14 @@ struct dtn_tcp_peer {
     uint64_t sent;                /* signals sent, ever                       */
     uint64_t acked;               /* of them, consumed by the peer            */
     uint64_t credited;            /* `consumed`, as last sent to the peer     */
+    size_t window_used;           /* kept data not consumed by the peer       */
+    uint32_t sent_data[DTN_QUEUE_DEPTH];  /* its bytes of each signal         */
     size_t out_begin, out_end;    /* unsent bytes of out[]                    */
-    unsigned char out[DTN_TCP_OUT_BYTES];     /* kept to be sent              */
+    unsigned char out[DTN_TCP_OUT_BYTES];     /* to be sent first             */
     const char *rest;             /* of a PUT, to be sent after out[]         */
     size_t rest_left;             /* its bytes                                */
+    size_t after_begin, after_end;    /* unsent bytes of after[]              */
+    unsigned char after[DTN_TCP_AFTER_BYTES];     /* to be sent after `rest`  */
 
     /* Receiving. */
     struct dtn_signal queue[DTN_QUEUE_DEPTH]; /* by number modulo its length  */
@@ -113,8 +128,25 @@ struct dtn_tcp_peer {
     uint64_t put_key;             /* region of the PUT that is received       */
     unsigned char *put_to;        /* destination of its next byte             */
     size_t put_left;              /* its bytes that have not come yet         */
-    size_t stage_begin, stage_end;    /* bytes of stage[] not yet looked at   */
-    unsigned char stage[DTN_TCP_STAGE_BYTES]; /* bytes read ahead             */
+    bool arriving;                /* they are kept data of the next signal,   */
+                                  /* not of a PUT                             */
+    struct dtn_tcp_kept {         /* of a signal:                             */
+        uint32_t at;              /* place of its data in `kept`              */
+        uint32_t size;            /* bytes; 0: none are kept                  */
+    } data[DTN_QUEUE_DEPTH];      /* as in `queue`                            */
+    size_t kept_used;             /* bytes of all of them                     */
+    size_t kept_end;              /* where the next may begin                 */
+    struct dtn_tcp_wanted {       /* the signal that is awaited next          */
+        unsigned char *dst;       /* where its data may go; NULL: none is     */
+        uint64_t fingerprint;     /* of it                                    */
+        uint32_t tag, len;        /* of it                                    */
+        bool found;               /* its data are there, or arrive there      */
+    } wanted;
+    size_t kept_owed;             /* bytes consumed since `credited` was sent */
+    unsigned char kept[DTN_TCP_KEPT_BYTES];   /* ring of data                 */
+    size_t begun;                 /* bytes of `frame`                         */
+    unsigned char frame[sizeof(struct dtn_tcp_frame) + DTN_TCP_SIGNAL_BYTES];
+                                  /* a frame whose head is not complete       */
 
     bool abort_sent;              /* this rank has told it that it gives up   */
     bool aborted;                 /* it has told that it gives up             */
@@ -166,6 +198,8 @@ struct dtn_tcp {
                                   /* index, or -1                             */
     struct dtn_tcp_region *regions;   /* [nregions]                           */
     struct dtn_tcp_held held;     /* the put that waits for a signal          */
+    unsigned char stage[DTN_TCP_STAGE_BYTES]; /* what one read took beside    */
+                                  /* the rest of a PUT or of data             */
     struct dtn_tcp_peer *owed;    /* list of peers that do not know what this */
                                   /* rank consumed                            */
     int idle_turns;               /* calls of progress() without events       */
@@ -186,6 +220,9 @@ const char *dtn_tcp_address_name(const struct sockaddr_storage *at, char *buf);
  * connects from now on is refused at once.
  */
 void dtn_tcp_deafen(struct dtn_tcp *tcp);
+
+/* The first regions: tcp_region.c; false: out of memory. */
+bool dtn_tcp_regions_make(struct dtn_tcp *tcp);
 
 /* ------------------------------------------------------- tcp_probe.c --- */
 
@@ -236,6 +273,7 @@ static inline void dtn_tcp_stream_release(struct dtn_tcp *tcp,
                                           struct dtn_tcp_peer *p)
 {
     p->rest_left = 0;
+    p->after_begin = p->after_end = 0;
     if (tcp->held.peer == p)
         tcp->held.peer = NULL;
 }
@@ -263,6 +301,9 @@ int dtn_tcp_signal(struct dtn_transport *tp, int peer,
                    const struct dtn_signal *signal,
                    const struct dtn_eager *data);
 const struct dtn_signal *dtn_tcp_peek(struct dtn_transport *tp, int peer);
+const void *dtn_tcp_kept(struct dtn_transport *tp, int peer);
+void dtn_tcp_expect(struct dtn_transport *tp, int peer,
+                    const struct dtn_signal *signal, void *dst);
 void dtn_tcp_consume(struct dtn_transport *tp, int peer);
 int dtn_tcp_progress(struct dtn_transport *tp);
 

@@ -3,6 +3,11 @@
  * Bytes that arrive are read straight into the memory that they are for, even
  * while this rank waits to send.  So two ranks that put a gigabyte to each
  * other both make progress.
+ *
+ * A frame that is not known yet is read to the stage, as far as it has come, in
+ * one call: a second one for the rest of 32 KiB comes after an acknowledgement
+ * of the first, which takes 3 us.  The data of a signal go from there to where
+ * the caller awaits them, or to the ring, if he does not yet.
  */
 #include "base/log.h"
 #include "transport/tcp.h"
@@ -16,6 +21,7 @@
 #include <sys/uio.h>
 
 #define RECEIVE_TURNS 16          /* reads from one peer before the next      */
+#define HEADS_BYTES ((size_t)1 << 10) /* read after the rest of a PUT         */
 
 /* The region of that key, if it is registered. */
 static const struct dtn_tcp_region *stream_region(const struct dtn_tcp *tcp,
@@ -48,19 +54,68 @@ static bool frame_put(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
     return true;
 }
 
+/* The next signal is complete: show it. */
+static void signal_show(struct dtn_tcp_peer *p)
+{
+    struct dtn_signal *line = &p->queue[p->received % DTN_QUEUE_DEPTH];
+
+    p->arriving = false;
+    atomic_store_explicit(&line->seq, ++p->received, memory_order_relaxed);
+}
+
+/* Is the next signal the one that is awaited? */
+static bool signal_wanted(const struct dtn_tcp_peer *p,
+                          const struct dtn_signal *line)
+{
+    const struct dtn_tcp_wanted *wanted = &p->wanted;
+
+    return wanted->dst && p->received == p->consumed
+        && line->len == wanted->len && line->tag == wanted->tag
+        && line->fingerprint == wanted->fingerprint;
+}
+
+/* A place for the data of the next signal, which then arrive there.  A peer
+ * that keeps to the window finds room.
+ */
+static bool signal_keep(struct dtn_tcp_peer *p, size_t size)
+{
+    struct dtn_tcp_kept *data = &p->data[p->received % DTN_QUEUE_DEPTH];
+
+    if (size > DTN_KEPT_MAX || size > DTN_TCP_WINDOW - p->kept_used)
+        return false;
+    if (p->kept_used == 0 || size > DTN_TCP_KEPT_BYTES - p->kept_end)
+        p->kept_end = 0;
+    *data = (struct dtn_tcp_kept){ (uint32_t)p->kept_end, (uint32_t)size };
+    p->put_to = p->kept + p->kept_end;
+    if (signal_wanted(p, &p->queue[p->received % DTN_QUEUE_DEPTH])) {
+        p->wanted.found = true;
+        p->put_to = p->wanted.dst;
+    }
+    p->put_left = size;
+    p->arriving = true;
+    p->kept_end += size;
+    p->kept_used += size;
+    return true;
+}
+
 static bool frame_signal(struct dtn_tcp_peer *p,
                          const struct dtn_tcp_frame *frame,
                          const unsigned char *body)
 {
     struct dtn_signal *line = &p->queue[p->received % DTN_QUEUE_DEPTH];
+    size_t size;
 
-    if (frame->size != DTN_TCP_SIGNAL_BYTES ||
+    if (frame->size < DTN_TCP_SIGNAL_BYTES ||
         p->received - p->consumed >= DTN_QUEUE_DEPTH)
         return false;
+    size = frame->size - DTN_TCP_SIGNAL_BYTES;
     memcpy(line, body, DTN_TCP_SIGNAL_BYTES);
-    if (line->len > DTN_EAGER_MAX)
+    if (size > 0 ? line->len != size : line->len > DTN_EAGER_MAX)
         return false;
-    atomic_store_explicit(&line->seq, ++p->received, memory_order_relaxed);
+    if (size > 0)
+        return signal_keep(p, size);
+    p->data[p->received % DTN_QUEUE_DEPTH].size = 0;
+    signal_show(p);
     return true;
 }
 
@@ -78,13 +133,12 @@ static bool frame_abort(const struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
     return true;
 }
 
-/* Execute the next frame of the staged bytes.  Returns how many of them it
- * takes; 0: it is not complete; -1: it is invalid.
+/* Execute the next frame of `have` bytes.  Returns how many of them it takes;
+ * 0: it is not complete; -1: it is invalid.
  */
-static int stream_take_frame(struct dtn_tcp *tcp, struct dtn_tcp_peer *p)
+static int stream_take_frame(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
+                             const unsigned char *at, size_t have)
 {
-    const unsigned char *at = p->stage + p->stage_begin;
-    size_t have = p->stage_end - p->stage_begin;
     size_t need = sizeof(struct dtn_tcp_frame);
     struct dtn_tcp_frame frame;
     bool good;
@@ -98,7 +152,8 @@ static int stream_take_frame(struct dtn_tcp *tcp, struct dtn_tcp_peer *p)
         return 0;
     if (frame.consumed < p->acked || frame.consumed > p->sent)
         return -1;
-    p->acked = frame.consumed;
+    for (; p->acked < frame.consumed; p->acked++)
+        p->window_used -= p->sent_data[p->acked % DTN_QUEUE_DEPTH];
     switch (frame.kind) {
     case DTN_TCP_PUT:    good = frame_put(tcp, p, &frame); break;
     case DTN_TCP_SIGNAL:
@@ -111,45 +166,61 @@ static int stream_take_frame(struct dtn_tcp *tcp, struct dtn_tcp_peer *p)
     return good ? (int)need : -1;
 }
 
-/* Take the staged bytes; false: a frame is invalid. */
-static bool stream_take(struct dtn_tcp *tcp, struct dtn_tcp_peer *p)
+/* The bytes that are next belong to a PUT, or to the data of a signal. */
+static size_t stream_take_body(struct dtn_tcp_peer *p, const unsigned char *at,
+                               size_t have)
 {
-    size_t n;
-    int taken;
+    const size_t n = have < p->put_left ? have : p->put_left;
 
-    for (;;) {
-        n = p->stage_end - p->stage_begin;
+    memcpy(p->put_to, at, n);
+    p->put_to += n;
+    p->put_left -= n;
+    return n;
+}
+
+/* Take the first `have` staged bytes; what is left is the begin of a frame.
+ * false: a frame is invalid.
+ */
+static bool stream_take(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
+                        size_t have)
+{
+    const unsigned char *at = tcp->stage;
+    int taken = 1;
+
+    while (taken > 0) {
         if (p->put_left > 0) {
-            n = n < p->put_left ? n : p->put_left;
-            memcpy(p->put_to, p->stage + p->stage_begin, n);
-            p->put_to += n;
-            p->put_left -= n;
-            taken = (int)n;
+            taken = (int)stream_take_body(p, at, have);
+        } else if (p->arriving) {
+            signal_show(p);
+            continue;
         } else {
-            taken = stream_take_frame(tcp, p);
+            taken = stream_take_frame(tcp, p, at, have);
         }
-        if (taken <= 0)
-            break;
-        p->stage_begin += (size_t)taken;
+        at += taken > 0 ? taken : 0;
+        have -= taken > 0 ? (size_t)taken : 0;
     }
-    memmove(p->stage, p->stage + p->stage_begin,
-            p->stage_end - p->stage_begin);
-    p->stage_end -= p->stage_begin;
-    p->stage_begin = 0;
+    if (taken == 0) {
+        memcpy(p->frame, at, have);
+        p->begun = have;
+    }
     return taken == 0;
 }
 
-/* One call of readv(): the rest of a PUT goes to its place, what follows to the
- * stage.  Returns the bytes; 0: end of the stream; -1 with errno.  *fullp:
- * there may be more.
+/* One call of readv(): the rest of a PUT, or of a signal's data, goes to its
+ * place, what follows to the stage, after the begin of a frame.  In the middle
+ * of many PUTs the stage takes only heads, since their bytes would be copied.
+ * Returns the bytes; 0: end of the stream; -1 with errno.  *stagedp: bytes of
+ * the stage.  *fullp: there may be more.
  */
-static ssize_t stream_read(struct dtn_tcp_peer *p, bool *fullp)
+static ssize_t stream_read(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
+                           size_t *stagedp, bool *fullp)
 {
+    const int first = p->put_left == 0;
     struct iovec iov[2] = {
         { p->put_to, p->put_left },
-        { p->stage + p->stage_end, DTN_TCP_STAGE_BYTES - p->stage_end },
+        { tcp->stage + p->begun,
+          first ? DTN_TCP_STAGE_BYTES - p->begun : HEADS_BYTES },
     };
-    int first = p->put_left == 0;
     ssize_t n;
     size_t to_put;
 
@@ -163,23 +234,25 @@ static ssize_t stream_read(struct dtn_tcp_peer *p, bool *fullp)
     if (to_put > 0)               /* put_to is NULL until a first put */
         p->put_to += to_put;
     p->put_left -= to_put;
-    p->stage_end += (size_t)n - to_put;
+    memcpy(tcp->stage, p->frame, p->begun);
+    *stagedp = p->begun + (size_t)n - to_put;
     return n;
 }
 
 /* Read once and execute it; true: there may be more. */
 static bool stream_receive(struct dtn_tcp *tcp, struct dtn_tcp_peer *p)
 {
+    size_t staged = 0;
     bool full = false;
     ssize_t n;
 
     /* The memory may have been unregistered in the middle of a PUT. */
-    if (p->put_left > 0 && !stream_region(tcp, p->put_key)) {
+    if (p->put_left > 0 && !p->arriving && !stream_region(tcp, p->put_key)) {
         dtn_tcp_stream_kill(tcp, p);
         return false;
     }
-    n = stream_read(p, &full);
-    if (n > 0 && stream_take(tcp, p))
+    n = stream_read(tcp, p, &staged, &full);
+    if (n > 0 && stream_take(tcp, p, staged))
         return full;
     if (n < 0 && dtn_tcp_later())
         return false;
@@ -205,4 +278,41 @@ const struct dtn_signal *dtn_tcp_peek(struct dtn_transport *tp, int peer)
 
     return p->consumed < p->received ? &p->queue[p->consumed % DTN_QUEUE_DEPTH]
                                      : NULL;
+}
+
+const void *dtn_tcp_kept(struct dtn_transport *tp, int peer)
+{
+    const struct dtn_tcp_peer *p = dtn_tcp_of(tp)->peers[peer];
+
+    return p->wanted.found ? p->wanted.dst
+                           : p->kept + p->data[p->consumed
+                                               % DTN_QUEUE_DEPTH].at;
+}
+
+/* Nobody wants the data at `dst` any more: the ring has room for them. */
+static void signal_unwanted(struct dtn_tcp_peer *p)
+{
+    const struct dtn_tcp_kept *data = &p->data[p->consumed % DTN_QUEUE_DEPTH];
+    const bool half = p->arriving && p->received == p->consumed;
+    const size_t have = data->size - (half ? p->put_left : 0);
+
+    if (p->wanted.found)
+        memcpy(p->kept + data->at, p->wanted.dst, have);
+    if (p->wanted.found && half)
+        p->put_to = p->kept + data->at + have;
+    p->wanted.found = false;
+    p->wanted.dst = NULL;
+}
+
+void dtn_tcp_expect(struct dtn_transport *tp, int peer,
+                    const struct dtn_signal *signal, void *dst)
+{
+    struct dtn_tcp_peer *p = dtn_tcp_of(tp)->peers[peer];
+
+    signal_unwanted(p);
+    if (signal)
+        p->wanted = (struct dtn_tcp_wanted){
+            .dst = dst, .fingerprint = signal->fingerprint,
+            .tag = signal->tag, .len = signal->len
+        };
 }

@@ -9,6 +9,7 @@
 #include "transport/transport.h"
 #include "dtensor.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 /* The index of a free entry of the table, or -1. */
@@ -27,6 +28,11 @@ static int region_slot(struct dtn_tcp *tcp)
         };
     tcp->first_free = n;
     return n;
+}
+
+bool dtn_tcp_regions_make(struct dtn_tcp *tcp)
+{
+    return region_slot(tcp) >= 0;
 }
 
 int dtn_tcp_reg(struct dtn_transport *tp, void *mem, size_t size,

@@ -3,8 +3,8 @@
  * A stream keeps order, so a signal that is sent after a put is seen after it.
  * A frame has a header of 32 bytes and at most 64 KiB that follow; 1 MiB is 16
  * PUTs.  No send waits.  What the socket does not take of a frame is copied,
- * but for the bytes of a long PUT, which stay where they are; put() returns
- * EAGAIN until all of it was sent.
+ * but for the bytes of a PUT, which stay where they are; put() returns EAGAIN
+ * until all of it was sent.
  *
  * The last PUT is held until the next signal, put, flush or turn of progress,
  * so that a put and its signal are one call of the system.  In two calls, with
@@ -13,8 +13,9 @@
  *
  * The queue of signals is bounded by credit.  Every frame tells how many
  * signals its sender has consumed so far, and a sender never has more than 16
- * beyond that on their way.  If no other frame goes that way, a CREDIT frame
- * tells it, once 8 were consumed or when this rank is idle.
+ * beyond that on their way, nor more than 128 KiB of their data.  If no other
+ * frame goes that way, a CREDIT frame tells it, once 8 or 64 KiB were consumed,
+ * or when this rank is idle.
  */
 #include "transport/tcp.h"
 #include "transport/transport.h"
@@ -28,6 +29,7 @@
 #include <sys/uio.h>
 
 #define CREDIT_OWED (DTN_QUEUE_DEPTH / 2)    /* consumed signals, for CREDIT  */
+#define CREDIT_OWED_BYTES (DTN_TCP_WINDOW / 2)       /* or bytes of data      */
 
 /* The connection broke in a send.  What the peer sent before may still be
  * there, such as why it gave up: read that first.
@@ -60,7 +62,8 @@ static ssize_t stream_send(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
 
 static bool stream_is_sent(const struct dtn_tcp_peer *p)
 {
-    return p->out_begin == p->out_end && p->rest_left == 0;
+    return p->out_begin == p->out_end && p->rest_left == 0 &&
+           p->after_begin == p->after_end;
 }
 
 static struct iovec stream_piece(const void *bytes, size_t size)
@@ -68,47 +71,63 @@ static struct iovec stream_piece(const void *bytes, size_t size)
     return (struct iovec){ (void *)(uintptr_t)bytes, size };
 }
 
-/* Send out[] and the rest of a PUT: 0, EAGAIN or EPEER. */
+/* Of the first *n bytes that were sent `left` are these; returns how many. */
+static size_t stream_took(size_t *n, size_t left)
+{
+    const size_t taken = *n < left ? *n : left;
+
+    *n -= taken;
+    return taken;
+}
+
+/* Send out[], the rest of a PUT, and after[]: 0, EAGAIN or EPEER. */
 static int stream_push_kept(struct dtn_tcp *tcp, struct dtn_tcp_peer *p)
 {
     while (!stream_is_sent(p)) {
-        const size_t kept = p->out_end - p->out_begin;
-        struct iovec piece[2] = { stream_piece(p->out + p->out_begin, kept),
-                                  stream_piece(p->rest, p->rest_left) };
-        ssize_t n = stream_send(tcp, p, piece, 2, 0);
-        size_t rest;
+        struct iovec piece[3] = {
+            stream_piece(p->out + p->out_begin, p->out_end - p->out_begin),
+            stream_piece(p->rest, p->rest_left),
+            stream_piece(p->after + p->after_begin,
+                         p->after_end - p->after_begin)
+        };
+        const ssize_t sent = stream_send(tcp, p, piece, 3, 0);
+        size_t n = (size_t)sent, rest;
 
-        if (n < 0)
-            return (int)n;
-        rest = (size_t)n > kept ? (size_t)n - kept : 0;
-        p->out_begin += (size_t)n - rest;
-        p->rest += rest;
+        if (sent < 0)
+            return (int)sent;
+        p->out_begin += stream_took(&n, piece[0].iov_len);
+        rest = stream_took(&n, p->rest_left);
+        if (rest > 0)             /* NULL until a first PUT waits             */
+            p->rest += rest;
         p->rest_left -= rest;
+        p->after_begin += n;
     }
-    p->out_begin = p->out_end = 0;
+    p->out_begin = p->out_end = p->after_begin = p->after_end = 0;
     return 0;
 }
 
-/* Append bytes to out[].  There is room: see DTN_TCP_OUT_BYTES. */
-static void stream_append(struct dtn_tcp_peer *p, const void *bytes,
-                          size_t size)
+/* Append to unsent bytes of a buffer.  There is room: see DTN_TCP_OUT_BYTES. */
+static void stream_append(unsigned char buf[], size_t capacity, size_t *begin,
+                          size_t *end, const void *bytes, size_t size)
 {
-    if (p->out_end + size > DTN_TCP_OUT_BYTES) {
-        memmove(p->out, p->out + p->out_begin, p->out_end - p->out_begin);
-        p->out_end -= p->out_begin;
-        p->out_begin = 0;
+    if (*end + size > capacity) {
+        memmove(buf, buf + *begin, *end - *begin);
+        *end -= *begin;
+        *begin = 0;
     }
-    memcpy(p->out + p->out_end, bytes, size);
-    p->out_end += size;
+    memcpy(buf + *end, bytes, size);
+    *end += size;
 }
 
-/* Keep bytes that are sent later, after the rest of a PUT. */
+/* Keep bytes that are sent later, after all that waits. */
 static void stream_keep(struct dtn_tcp_peer *p, const void *bytes, size_t size)
 {
-    if (p->rest_left > 0)
-        stream_append(p, p->rest, p->rest_left);
-    p->rest_left = 0;
-    stream_append(p, bytes, size);
+    if (p->rest_left > 0 || p->after_begin < p->after_end)
+        stream_append(p->after, sizeof p->after, &p->after_begin,
+                      &p->after_end, bytes, size);
+    else
+        stream_append(p->out, sizeof p->out, &p->out_begin, &p->out_end, bytes,
+                      size);
 }
 
 static void stream_keep_in_place(struct dtn_tcp_peer *p, const void *bytes,
@@ -126,32 +145,39 @@ static struct dtn_tcp_frame stream_frame(const struct dtn_tcp_peer *p,
     };
 }
 
+/* What the pieces are that stream_send_pieces() sends. */
+enum stream_what {
+    STREAM_CONTROL,               /* a frame that always can be kept          */
+    STREAM_DATA,                  /* with data that may change                */
+    STREAM_PUT                    /* a head, bytes that stay where they are,  */
+                                  /* perhaps the frame of a signal            */
+};
+
 /* Send the pieces as far as the socket takes them and keep the rest, after what
- * is kept already.  0: taken, now or later.  `whole`: with a PUT.  If
- * the socket takes nothing, nothing is kept: EAGAIN; and if nothing follows the
- * PUT, its bytes stay where they are.
+ * is kept already.  0: taken, now or later.  If the socket takes nothing of
+ * data, nothing is kept: EAGAIN.
  */
 static int stream_send_pieces(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
-                              struct iovec piece[], size_t npieces, bool whole,
-                              int flags)
+                              struct iovec piece[], size_t npieces,
+                              enum stream_what what, int flags)
 {
-    const bool put_alone = whole && npieces == 2;    /* a head, and its bytes */
-    ssize_t n = 0;
-    size_t skip;
+    ssize_t sent = 0;
+    size_t n, skip;
 
     if (stream_is_sent(p)) {
-        n = stream_send(tcp, p, piece, npieces, flags);
-        if (n == DTENSOR_EPEER || (n == DTENSOR_EAGAIN && whole))
-            return (int)n;
-        n = n < 0 ? 0 : n;
+        sent = stream_send(tcp, p, piece, npieces, flags);
+        if (sent == DTENSOR_EPEER ||
+            (sent == DTENSOR_EAGAIN && what != STREAM_CONTROL))
+            return (int)sent;
     }
+    n = sent < 0 ? 0 : (size_t)sent;
     p->credited = p->consumed;    /* all frames say it                        */
+    p->kept_owed = 0;
     for (size_t i = 0; i < npieces; i++) {
-        skip = (size_t)n < piece[i].iov_len ? (size_t)n : piece[i].iov_len;
-        n -= (ssize_t)skip;
+        skip = stream_took(&n, piece[i].iov_len);
         if (skip == piece[i].iov_len)
             continue;
-        if (put_alone && i == 1)
+        if (what == STREAM_PUT && i == 1)
             stream_keep_in_place(p, (char *)piece[i].iov_base + skip,
                                  piece[i].iov_len - skip);
         else
@@ -171,7 +197,7 @@ static int stream_send_frame(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
     struct iovec piece[2] = { stream_piece(frame, sizeof *frame),
                               stream_piece(body, frame->size) };
 
-    return stream_send_pieces(tcp, p, piece, 2, false, 0);
+    return stream_send_pieces(tcp, p, piece, 2, STREAM_CONTROL, 0);
 }
 
 static struct dtn_tcp_frame stream_put_frame(const struct dtn_tcp_peer *p,
@@ -201,7 +227,7 @@ static int stream_send_held(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
         piece[2] = stream_piece(frame, sizeof *frame);
         piece[3] = stream_piece(signal, frame->size);
     }
-    rc = stream_send_pieces(tcp, p, piece, frame ? 4 : 2, true, flags);
+    rc = stream_send_pieces(tcp, p, piece, frame ? 4 : 2, STREAM_PUT, flags);
     if (rc == 0)
         tcp->held.peer = NULL;
     return rc;
@@ -225,23 +251,28 @@ int dtn_tcp_stream_push(struct dtn_tcp *tcp, struct dtn_tcp_peer *p)
 
 /* ----------------------------------------------------- puts and signals --- */
 
-/* May a PUT begin?  Only one is kept at a time: EAGAIN.  The one before it goes
- * first, with MSG_MORE: this one follows.
+/* May a PUT or kept data begin?  Only one of them waits at a time: EAGAIN.  The
+ * PUT before goes first, with MSG_MORE: this one follows.
  */
-static int stream_put_ready(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
-                            struct dtn_remote dst)
+static int stream_ready(struct dtn_tcp *tcp, struct dtn_tcp_peer *p)
 {
     int rc = 0;
 
-    if (!dtn_tcp_stream_is_open(p))
-        return DTENSOR_EPEER;
-    if (dst.key == 0 || dst.key & DTN_KEY_DEVICE)
-        return DTENSOR_EINVAL;
     if (stream_is_sent(p) && tcp->held.peer == p)
         rc = stream_send_held(tcp, p, NULL, NULL, MSG_MORE);
     if (rc == 0 && !stream_is_sent(p))
         rc = dtn_tcp_stream_push(tcp, p);
     return rc;
+}
+
+static int stream_put_ready(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
+                            struct dtn_remote dst)
+{
+    if (!dtn_tcp_stream_is_open(p))
+        return DTENSOR_EPEER;
+    if (dst.key == 0 || dst.key & DTN_KEY_DEVICE)
+        return DTENSOR_EINVAL;
+    return stream_ready(tcp, p);
 }
 
 /* Send the beginning of a PUT that is longer than a frame; *done: its bytes.
@@ -259,7 +290,7 @@ static int stream_put_long(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
         struct iovec piece[2] = { stream_piece(&frame, sizeof frame),
                                   stream_piece(src + *done, DTN_TCP_PUT_MAX) };
 
-        rc = stream_send_pieces(tcp, p, piece, 2, true, MSG_MORE);
+        rc = stream_send_pieces(tcp, p, piece, 2, STREAM_PUT, MSG_MORE);
         if (rc != 0)
             break;
         *done += DTN_TCP_PUT_MAX;
@@ -320,7 +351,32 @@ static int stream_send_eager(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
                               stream_piece(signal, frame->size) };
     int rc = stream_put_ready(tcp, p, data->dst);
 
-    return rc == 0 ? stream_send_pieces(tcp, p, piece, 4, true, 0) : rc;
+    return rc == 0 ? stream_send_pieces(tcp, p, piece, 4, STREAM_DATA, 0)
+                   : rc;
+}
+
+/* A SIGNAL with data that the peer's transport keeps. */
+static int stream_send_kept(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
+                            struct dtn_tcp_frame *frame,
+                            const struct dtn_signal *signal,
+                            const struct dtn_eager *data)
+{
+    struct iovec piece[3] = { stream_piece(frame, sizeof *frame),
+                              stream_piece(signal, DTN_TCP_SIGNAL_BYTES),
+                              stream_piece(data->src, data->size) };
+    int rc;
+
+    if (data->size > DTN_TCP_WINDOW - p->window_used)
+        return DTENSOR_EAGAIN;
+    frame->size += (uint32_t)data->size;
+    rc = stream_ready(tcp, p);
+    if (rc == 0)
+        rc = stream_send_pieces(tcp, p, piece, 3, STREAM_DATA, 0);
+    if (rc != 0)
+        return rc;
+    p->window_used += data->size;
+    p->sent_data[p->sent % DTN_QUEUE_DEPTH] = (uint32_t)data->size;
+    return 0;
 }
 
 /* The held PUT and a SIGNAL in one call of the system. */
@@ -349,7 +405,10 @@ int dtn_tcp_signal(struct dtn_transport *tp, int peer,
     if (p->sent - p->acked >= DTN_QUEUE_DEPTH)
         return DTENSOR_EAGAIN;
     frame = stream_frame(p, DTN_TCP_SIGNAL, DTN_TCP_SIGNAL_BYTES);
-    rc = data ? stream_send_eager(tcp, p, &frame, signal, data)
+    p->sent_data[p->sent % DTN_QUEUE_DEPTH] = 0;
+    rc = data && data->dst.key == 0
+       ? stream_send_kept(tcp, p, &frame, signal, data)
+       : data ? stream_send_eager(tcp, p, &frame, signal, data)
        : tcp->held.peer == p ? stream_send_with_put(tcp, p, &frame, signal)
        : stream_send_frame(tcp, p, &frame, signal);
     if (rc == 0)
@@ -388,9 +447,15 @@ void dtn_tcp_consume(struct dtn_transport *tp, int peer)
 {
     struct dtn_tcp *tcp = dtn_tcp_of(tp);
     struct dtn_tcp_peer *p = tcp->peers[peer];
+    const size_t kept = p->data[p->consumed % DTN_QUEUE_DEPTH].size;
 
+    p->wanted.dst = NULL;
+    p->wanted.found = false;
+    p->kept_used -= kept;
+    p->kept_owed += kept;
     p->consumed++;
-    if (p->consumed - p->credited >= CREDIT_OWED)
+    if (p->consumed - p->credited >= CREDIT_OWED ||
+        p->kept_owed >= CREDIT_OWED_BYTES)
         stream_credit(tcp, p);
     if (p->credited == p->consumed || p->owed)
         return;

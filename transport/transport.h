@@ -21,6 +21,7 @@ struct dtn_transport_conf;
 
 #define DTN_PAYLOAD_MAX 44        /* bytes of payload in a signal             */
 #define DTN_EAGER_MAX 4096        /* bytes of data that go with a signal      */
+#define DTN_KEPT_MAX 65536        /* the same, of data that are kept          */
 #define DTN_QUEUE_DEPTH 16        /* signals sent and not yet consumed        */
 #define DTN_BLOB_MAX 1024         /* bytes of an address                      */
 
@@ -47,8 +48,8 @@ struct dtn_remote {
 struct dtn_signal {
     _Alignas(DTN_CACHE_LINE) unsigned char payload[DTN_PAYLOAD_MAX];
                                   /* `len` bytes, if they fit                 */
-    uint16_t tag;                 /* kind of message, known to the callers    */
-    uint16_t len;                 /* bytes of payload, in the line or beside  */
+    uint32_t tag : 12;            /* kind of message, known to the callers    */
+    uint32_t len : 20;            /* bytes of payload, in the line or beside  */
                                   /* it                                       */
     uint64_t fingerprint;         /* of the call that it belongs to           */
     _Atomic uint64_t seq;         /* number of the signal, from 1; the        */
@@ -57,11 +58,15 @@ struct dtn_signal {
 #define DTN_SIGNAL_BODY offsetof(struct dtn_signal, seq)  /* bytes before it  */
 _Static_assert(sizeof(struct dtn_signal) == DTN_CACHE_LINE, "one line");
 
+#define DTN_TAG_MAX 4095          /* of `tag`                                 */
+
 /* Data that go with a signal: at most DTN_EAGER_MAX bytes, to be written to the
- * peer's memory before the signal is seen.
+ * peer's memory before the signal is seen.  Or the peer's transport keeps them
+ * until the signal is consumed: at most DTN_KEPT_MAX bytes, see kept().
  */
 struct dtn_eager {
-    struct dtn_remote dst;        /* where the peer gets them                 */
+    struct dtn_remote dst;        /* where the peer gets them; both words 0:  */
+                                  /* its transport keeps them                 */
     const void *src;              /* any memory that the CPU can read         */
     size_t size;                  /* bytes, at least 1                        */
 };
@@ -219,6 +224,22 @@ struct dtn_transport_ops {
      * until consume().  The bytes that were put before it are there.
      */
     const struct dtn_signal *(*peek)(struct dtn_transport *tp, int peer);
+
+    /* The data of that signal, if this transport keeps them, until consume().
+     * It has room for a few messages of DTN_KEPT_MAX bytes for each peer; while
+     * that is used up, the peer's signal() returns EAGAIN.  NULL: it keeps
+     * none, so that data need a place.
+     */
+    const void *(*kept)(struct dtn_transport *tp, int peer);
+
+    /* This rank awaits `signal` next from this peer, and has memory at `dst`
+     * for its signal->len bytes of kept data: until consume() the transport
+     * may keep them there, and kept() then returns `dst`.  NULL: it no longer
+     * does, and nothing more is written to `dst`.  NULL entry if and only if
+     * kept() is one.
+     */
+    void (*expect)(struct dtn_transport *tp, int peer,
+                   const struct dtn_signal *signal, void *dst);
 
     /* Remove that signal from the queue; the peer may send one more. */
     void (*consume)(struct dtn_transport *tp, int peer);

@@ -162,7 +162,7 @@ int dtn_verbs_signal(struct dtn_transport *tp, int peer,
 {
     struct dtn_verbs *verbs = dtn_verbs_of(tp);
     struct dtn_verbs_peer *p = dtn_verbs_peer(tp, peer);
-    struct dtn_verbs_content say = { .len = signal->len };
+    struct dtn_verbs_content say = { .len = (uint16_t)signal->len };
     const size_t skip = dtn_verbs_line_skip(signal->len);
     const struct dtn_eager *along;
     struct dtn_eager held;
@@ -176,7 +176,7 @@ int dtn_verbs_signal(struct dtn_transport *tp, int peer,
     if (rc != 0)
         return rc;
     say.fingerprint = signal->fingerprint;
-    say.tag = signal->tag;
+    say.tag = (uint16_t)signal->tag;
     say.consumed = (uint32_t)p->consumed;
     say.stripes = p->stripes;
     memcpy(say.payload + skip, signal->payload, sizeof say.payload - skip);

@@ -18,6 +18,7 @@
 #include "sched/call.h"
 #include "sched/emitters.h"
 #include "sched/model.h"
+#include "transport/transport.h"
 #include "dtensor.h"
 
 #include <stdbool.h>
@@ -43,13 +44,28 @@ static enum dtn_reach choose_reach(const struct dtn_call *call,
                                                             : model->reach;
 }
 
+/* A CPU copies eager data of a device, so only short ones are. */
+static size_t choose_eager(const struct dtn_call *call,
+                           const struct dtn_model *model)
+{
+    return dtn_eager_bytes(call->on_device ? 0 : model->eager_bytes);
+}
+
+static size_t choose_most(const struct dtn_emitter *emitter,
+                          const struct dtn_call *call,
+                          const struct dtn_model *model)
+{
+    return emitter->max_bytes == DTN_EAGER_MAX ? choose_eager(call, model)
+                                               : emitter->max_bytes;
+}
+
 bool dtn_emitter_runs(const struct dtn_emitter *emitter,
                       const struct dtn_call *call,
                       const struct dtn_model *model)
 {
     return emitter->coll == call->coll
         && choose_reach(call, model) >= emitter->needs
-        && dtn_call_edge_bytes(call) <= emitter->max_bytes
+        && dtn_call_edge_bytes(call) <= choose_most(emitter, call, model)
         && (!call->ordered || dtn_emitter_ordered(emitter));
 }
 
@@ -253,6 +269,7 @@ int dtn_emitter_emit(const struct dtn_emitter *emitter,
         return dtn_fail_nomem(err, dtn_coll_name(call->coll),
                               2 * n * sizeof *starts);
     placed.hosts = model->host;
+    placed.eager_bytes = choose_eager(call, model);
     placed.on_device = call->on_device && model->reach == DTN_REACH_MAP;
     if (call->counts)
         counts_add(call->counts, call->n, starts);

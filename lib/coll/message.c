@@ -1,10 +1,11 @@
 /* message.c - sends and receives
  *
  * A send and its receive are an edge of a schedule that names two ranks only:
- * up to 4 KiB eagerly, more by rendezvous with READY, put and DATA.  In a group
- * of calls, all data from one rank to another is one edge, and the order of the
- * calls does not matter: in a ring of 4 ranks each rank first sends 1 MiB and
- * then receives, and this takes one READY and one DATA for each rank.
+ * up to 4 KiB eagerly, over tcp up to 64, more by rendezvous with READY, put
+ * and DATA.  In a group of calls, all data from one rank to another is one
+ * edge, and the order of the calls does not matter: in a ring of 4 ranks each
+ * rank first sends 1 MiB and then receives, and this takes one READY and one
+ * DATA for each rank.
  *
  * Data in a single buffer is sent and received in place.  So is data in memory
  * of dtensor_alloc(), if it is the only message to or from its peer.  The rest

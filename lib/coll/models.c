@@ -16,6 +16,7 @@
 #include "job/group.h"
 #include "sched/call.h"
 #include "sched/model.h"
+#include "transport/transport.h"
 #include "dtensor.h"
 
 #define XXH_INLINE_ALL
@@ -79,6 +80,25 @@ static enum dtn_reach model_reach(const struct dtn_model *model,
          : model->locals > 1 ? DTN_REACH_HOST : DTN_REACH_PUT;
 }
 
+/* Eager messages for one rank, all that can be on their way. */
+#define MODEL_EAGER_TOTAL ((size_t)1 << 20)
+
+/* Over tcp eager messages are longer, but of many peers together not more than
+ * a rank has room for.
+ */
+static size_t model_eager(const struct dtn_model *model,
+                          const struct dtn_transport_conf *conf, int n)
+{
+    const size_t share = MODEL_EAGER_TOTAL / (size_t)(n > 0 ? n : 1);
+    size_t bytes = DTN_KEPT_MAX;
+
+    if (model->locals > 1 && dtn_wire_eager_bytes(conf->intra_node) < bytes)
+        bytes = dtn_wire_eager_bytes(conf->intra_node);
+    if (model->hosts > 1 && dtn_wire_eager_bytes(conf->inter_node) < bytes)
+        bytes = dtn_wire_eager_bytes(conf->inter_node);
+    return share < bytes ? share : bytes;
+}
+
 int dtn_model_make(const struct dtn_group *group, int host[],
                    struct dtn_model *model, struct dtensor_error *err)
 {
@@ -97,6 +117,7 @@ int dtn_model_make(const struct dtn_group *group, int host[],
                                           dtn_ranks_at(group->ranks, 0)) : 0;
     model->host = host;
     model->reach = model_reach(model, group);
+    model->eager_bytes = model_eager(model, &cluster->transport, group->n);
     model->ranks_per_device =
         (double)model->locals / dtn_model_devices(cluster, first);
     if (model->ranks_per_device < 1)

@@ -26,8 +26,9 @@ int dtn_fetch(struct dtensor_ctx *ctx, int peer, void *dst,
  */
 int dtn_fetched(struct dtensor_ctx *ctx, int peer);
 
-/* Send a signal with signal->len bytes of `data`, at most DTN_EAGER_MAX, which
- * may change as soon as it returns.  The payload of the signal need not be set.
+/* Send a signal with signal->len bytes of `data`, at most
+ * dtn_wire_eager_bytes(), which may change as soon as it returns.  The payload
+ * of the signal need not be set.
  */
 int dtn_signal(struct dtensor_ctx *ctx, int peer, struct dtn_signal *signal,
                const void *data);
@@ -45,6 +46,12 @@ int dtn_await_progress(struct dtensor_ctx *ctx, int peer, bool listening,
 /* The data of the signal of dtn_await().  Valid until dtn_consume(). */
 const void *dtn_eager_data(const struct dtensor_ctx *ctx, int peer,
                            const struct dtn_signal *signal);
+
+/* This rank awaits `signal` next from the peer, with data that may go straight
+ * to `dst`; NULL: it no longer does.  If they do, dtn_eager_data() is `dst`.
+ */
+void dtn_expect(struct dtensor_ctx *ctx, int peer,
+                const struct dtn_signal *signal, void *dst);
 
 /* The next signal from peer; consume it with dtn_consume(). */
 int dtn_await(struct dtensor_ctx *ctx, int peer,

@@ -35,7 +35,8 @@ struct dtn_peer {
     uint64_t sent;                /* signals sent to it, ever                 */
     uint64_t consumed;            /* signals consumed from it, ever           */
     struct dtn_eager_boxes {      /* for messages of up to 4 KiB: eager.c     */
-        unsigned char *in;        /* the peer writes here                     */
+        unsigned char *in;        /* the peer writes here; NULL: its data are */
+                                  /* kept by the transport                    */
         struct dtn_remote name;   /* of `in`, for the peer                    */
         struct dtn_remote remote; /* the peer's `in`                          */
         bool name_sent;           /* the peer knows our name                  */
@@ -157,6 +158,9 @@ void dtn_ctx_close(struct dtensor_ctx *ctx);     /* slots, then the rest      */
 
 /* wire.c: the transport to a rank; NULL: it is this rank. */
 struct dtn_transport *dtn_wire_to(const struct dtensor_ctx *ctx, int rank);
+
+/* wire.c: the longest eager message over this wire, in bytes. */
+size_t dtn_wire_eager_bytes(enum dtn_wire wire);
 
 /* An object that needs the context when it is destroyed, such as a tensor,
  * holds it: the last release ends and closes the context.  Objects that the

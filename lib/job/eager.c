@@ -1,4 +1,4 @@
-/* eager.c - eager messages of up to 4 KiB
+/* eager.c - eager messages of up to 4 KiB, or 64 KiB over tcp
  *
  * A signal holds 44 bytes of data.  Longer messages, up to 4 KiB, use an eager
  * box: each peer has one with 16 places, one for each signal in flight.  The
@@ -6,6 +6,10 @@
  * with the signal.  It takes a signal only after the one 16 before it was
  * consumed, so the place is free.  No address is asked for and no answer is
  * needed: a short message takes one hop on every transport.
+ *
+ * A transport whose own memory the bytes of a stream pass through keeps the
+ * data there, and no box is made: over tcp up to 64 KiB are eager, of which 128
+ * KiB for each peer can be on their way.
  */
 #include "base/error.h"
 #include "boot/boot.h"
@@ -21,13 +25,15 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define CARRY_TAG UINT16_MAX      /* of the signal that names our box         */
+#define CARRY_TAG DTN_TAG_MAX     /* of the signal that names our box         */
 #define CARRY_BOX_BYTES ((size_t)DTN_QUEUE_DEPTH * DTN_EAGER_MAX)
 
-/* Make the box for a peer. */
+/* Make the box for a peer, unless the transport keeps the data. */
 static int carry_make(struct dtensor_ctx *ctx, struct dtn_peer *peer,
                       struct dtensor_error *err)
 {
+    if (peer->tp->ops->kept)
+        return 0;
     if (!peer->eager.in)
         peer->eager.in = dtn_arena_alloc(&ctx->arena, CARRY_BOX_BYTES);
     if (!peer->eager.in)
@@ -108,11 +114,21 @@ int dtn_eager_meet(struct dtensor_ctx *ctx, int rank, struct dtensor_error *err)
     return rc;
 }
 
+void dtn_expect(struct dtensor_ctx *ctx, int rank,
+                const struct dtn_signal *signal, void *dst)
+{
+    struct dtn_transport *tp = ctx->peers[rank].tp;
+
+    if (tp->ops->expect)
+        tp->ops->expect(tp, rank, signal, dst);
+}
+
 const void *dtn_eager_data(const struct dtensor_ctx *ctx, int rank,
                            const struct dtn_signal *signal)
 {
     const struct dtn_peer *peer = &ctx->peers[rank];
 
     return signal->len <= DTN_PAYLOAD_MAX ? signal->payload
+         : peer->tp->ops->kept ? peer->tp->ops->kept(peer->tp, rank)
          : peer->eager.in + dtn_eager_offset(peer->consumed);
 }

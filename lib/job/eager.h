@@ -16,8 +16,8 @@ static inline size_t dtn_eager_offset(uint64_t number)
 }
 
 /* Copy the signal->len bytes of `data` into the signal, if they fit; returns
- * NULL.  Otherwise the transport is to write them to the peer's box: returns
- * `eager`, which says so.
+ * NULL.  Otherwise the transport is to write them to the peer's box, or to keep
+ * them: returns `eager`, which says so.
  */
 static inline const struct dtn_eager *
 dtn_eager_pack(const struct dtn_peer *peer, struct dtn_signal *signal,
@@ -25,7 +25,8 @@ dtn_eager_pack(const struct dtn_peer *peer, struct dtn_signal *signal,
 {
     if (signal->len > DTN_PAYLOAD_MAX) {
         eager->dst = peer->eager.remote;
-        eager->dst.addr += dtn_eager_offset(peer->sent);
+        if (!peer->tp->ops->kept)
+            eager->dst.addr += dtn_eager_offset(peer->sent);
         eager->src = data;
         eager->size = signal->len;
         return eager;

@@ -23,7 +23,7 @@
 #include <string.h>
 #include <time.h>
 
-#define MISMATCH_TAG (UINT16_MAX - 1)
+#define MISMATCH_TAG (DTN_TAG_MAX - 1)
 
 enum { JUDGE = 0 };               /* decides which two all ranks name         */
 

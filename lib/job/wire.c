@@ -74,6 +74,13 @@ static const struct dtn_transport_ops *wire_ops(enum dtn_wire wire,
     return ops;
 }
 
+size_t dtn_wire_eager_bytes(enum dtn_wire wire)
+{
+    const struct dtn_transport_ops *ops = dtn_transport_find(wire_names[wire]);
+
+    return ops && ops->kept ? DTN_KEPT_MAX : DTN_EAGER_MAX;
+}
+
 /* Put a fault transport around *tpp if DTN_FAULT asks for one. */
 static int wire_wrap(struct dtn_transport **tpp, struct dtensor_error *err)
 {

@@ -5,6 +5,7 @@
 #include "base/reduce.h"
 #include "cluster/cluster.h"
 #include "sched/sched.h"
+#include "transport/transport.h"
 #include "dtensor.h"
 
 #include <stdbool.h>
@@ -77,6 +78,8 @@ struct dtn_call {
     int nedges;                   /* peers with messages                      */
     uint32_t number;              /* sequence number of the call over its     */
                                   /* group; 0: unknown                        */
+    size_t eager_bytes;           /* the longest eager message between its    */
+                                  /* ranks; less means DTN_EAGER_MAX          */
     const int *hosts;             /* [n] host of each position, numbered in   */
                                   /* order of appearance: 0 0 1 0 2; NULL:    */
                                   /* all ranks are on one host                */
@@ -162,6 +165,14 @@ bool dtn_call_fits(const struct dtn_call *call, const void *in, const void *out,
  * block; SIZE_MAX if the counts are private.
  */
 size_t dtn_call_edge_bytes(const struct dtn_call *call);
+
+/* The longest eager message, if the ranks agree on `bytes`: at least
+ * DTN_EAGER_MAX.
+ */
+static inline size_t dtn_eager_bytes(size_t bytes)
+{
+    return bytes > DTN_EAGER_MAX ? bytes : DTN_EAGER_MAX;
+}
 
 /* The size of the call for [tuning]: the largest buffer of a rank in bytes.  If
  * the counts are private: the approximate block size of the call times the

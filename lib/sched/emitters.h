@@ -76,7 +76,8 @@ struct dtn_emitter {
                                   /* emitters                                 */
     enum dtn_algorithm algorithm;  /* as [tuning] names it                    */
     enum dtn_reach needs;         /* the least reach that it needs            */
-    size_t max_bytes;             /* upper limit of dtn_call_edge_bytes()     */
+    size_t max_bytes;             /* upper limit of dtn_call_edge_bytes();    */
+                                  /* DTN_EAGER_MAX: an eager message          */
     dtn_emit_f *emit;             /* writes the schedule                      */
     struct dtn_weight weight;     /* cost over all ranks; of a hierarchy:     */
                                   /* over the ranks of one host               */

@@ -152,7 +152,7 @@ static void load_link(const struct dtn_model *model,
     const double *ns = model->ns + first;
     double *link = load + first, bytes;
 
-    if (units_value(units, weight->message) > DTN_EAGER_MAX) {
+    if (units_value(units, weight->message) > dtn_model_eager(model)) {
         hops += part->constants;
         messages *= 3;
     } else if (weight->message != DTN_UNIT_NONE) {
@@ -453,7 +453,8 @@ double dtn_model_ns(const struct dtn_model *model,
 
 /* -------------------------------------------------------------- scratch --- */
 
-static double weight_scratch(const struct dtn_weight *weight, int n,
+static double weight_scratch(const struct dtn_model *model,
+                             const struct dtn_weight *weight, int n,
                              double whole, double block,
                              const struct dtn_call *call)
 {
@@ -468,7 +469,7 @@ static double weight_scratch(const struct dtn_weight *weight, int n,
     bytes = amount_value(&weight->tmp, &units);
     acc = amount_value(&weight->acc, &units);
     if (weight->message != DTN_UNIT_NONE
-        && units_value(&units, weight->message) <= DTN_EAGER_MAX)
+        && units_value(&units, weight->message) <= dtn_model_eager(model))
         bytes += amount_value(&weight->eager_received, &units);
     if (dtn_coll_infos[call->coll].reduces && dtn_reduction_converts(&how))
         acc += amount_value(&weight->converted, &units);
@@ -486,9 +487,11 @@ double dtn_model_scratch(const struct dtn_model *model,
                  ? (double)dtn_call_edge_bytes(call) : 0;
 
     if (emitter->needs != DTN_REACH_HOST)
-        return weight_scratch(&emitter->weight, call->n, whole, block, call);
-    return weight_scratch(&emitter->weight, model->locals, whole, block, call)
-         + weight_scratch(&emitter->between_hosts, model->hosts,
+        return weight_scratch(model, &emitter->weight, call->n, whole, block,
+                              call);
+    return weight_scratch(model, &emitter->weight, model->locals, whole, block,
+                          call)
+         + weight_scratch(model, &emitter->between_hosts, model->hosts,
                           model->uneven ? whole : whole / model->locals,
                           block, call);
 }

@@ -98,6 +98,7 @@ void dtn_model_costs(const struct dtensor_cluster *cluster,
     double *ns = model->ns;
 
     model->tuning = cluster->tuning;
+    model->eager_bytes = DTN_EAGER_MAX;
     model->max_scratch = (double)cluster->redistribute.max_scratch_bytes;
     model_wire(ns + DTENSOR_COST_INTRA_HOPS,
                &model_wires[cluster->transport.intra_node],

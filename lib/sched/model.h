@@ -28,6 +28,8 @@ struct dtn_model {
     bool uneven;                  /* some host has fewer ranks                */
     double ranks_per_device;      /* ranks of a host that share one network   */
                                   /* device                                   */
+    size_t eager_bytes;           /* the longest eager message between its    */
+                                  /* ranks; less means DTN_EAGER_MAX          */
     double max_scratch;           /* limit of the scratch of one call on a    */
                                   /* rank, in bytes                           */
     double cache_bytes;           /* cache capacity for a call in bytes       */
@@ -39,6 +41,12 @@ struct dtn_model {
                                   /* between hosts for each doubling of the   */
                                   /* ranks that send to one rank at once      */
 };
+
+/* The longest eager message, in bytes. */
+static inline double dtn_model_eager(const struct dtn_model *model)
+{
+    return (double)dtn_eager_bytes(model->eager_bytes);
+}
 
 /* The constants of a cluster: [tuning], else the built-in ones. */
 void dtn_model_costs(const struct dtensor_cluster *cluster,

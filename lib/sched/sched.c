@@ -20,6 +20,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/reduce.h"
+#include "transport/transport.h"
 #include "dtensor.h"
 
 #include <stdarg.h>
@@ -51,6 +52,7 @@ void dtn_sched_init(struct dtn_sched *sched, const char *name, int n, int me,
     sched->name = name;
     sched->n = n;
     sched->me = me;
+    sched->eager_bytes = DTN_EAGER_MAX;
     sched->divisor = n;
     sched->dtype = dtype;
     sched->reduction = dtn_reduction(dtype, redop, n);

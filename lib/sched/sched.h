@@ -134,6 +134,7 @@ struct dtn_sched {
                                                    /* bytes: all. No step of  */
                                                    /* this rank crosses the   */
                                                    /* edge of OUT's part      */
+    size_t eager_bytes;           /* the longest eager message; else READY    */
     enum dtn_expose expose;       /* how private memory is exposed            */
     int nsteps, steps_capacity;   /* used and allocated; -1: out of memory    */
     struct dtn_step *steps;       /* [nsteps]                                 */
@@ -166,7 +167,7 @@ void dtn_sched_signal(struct dtn_sched *sched, int peer, enum dtn_tag tag);
 void dtn_sched_wait(struct dtn_sched *sched, int peer, enum dtn_tag tag);
 void dtn_sched_send_eager(struct dtn_sched *sched, int peer,
                           struct dtn_span src,
-                     size_t bytes);                /* bytes <= DTN_EAGER_MAX  */
+                     size_t bytes);                /* up to eager_bytes       */
 void dtn_sched_recv_eager(struct dtn_sched *sched, int peer,
                           struct dtn_span dst,
                      size_t bytes);                /* the matching wait       */

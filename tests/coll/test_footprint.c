@@ -17,6 +17,7 @@
 #include "sched/call.h"
 #include "sched/emit/emit.h"
 #include "sched/sched.h"
+#include "transport/tcp.h"
 #include "dtensor.h"
 #include "tests/support/ranks.h"
 #include "tests/support/tap.h"
@@ -132,6 +133,8 @@ int main(void)
     part("a transport's index of 24 peers", peers_bytes(sizeof(void *)),
          100 << 10);
     part("an executable that sends to one rank", send_bytes(), 16 << 10);
+    ok(sizeof(struct dtn_tcp_peer) <= 272 << 10, "a connection of tcp, with all "
+       "it ever keeps: %zu bytes", sizeof(struct dtn_tcp_peer));
     ok(sum <= 1 << 20, "a rank of %d keeps %zu bytes", RANKS, sum);
     limits();
     return done();

@@ -21,6 +21,7 @@
 #include "dtensor.h"
 #include "tests/sched/coll_cases.h"
 #include "tests/sched/play.h"
+#include "tests/support/ranks.h"
 #include "tests/support/tap.h"
 
 #include <math.h>
@@ -364,9 +365,47 @@ static void test_ways(void)
     dtensor_fini(ctx);
 }
 
+/* Can an allreduce of so many bytes be eager, over n ranks and this wire? */
+static bool eager_over(const char *wire, int n, size_t bytes)
+{
+    struct dtensor_call call = { .coll = DTENSOR_ALLREDUCE, .count = bytes,
+                                 .dtype = DTENSOR_U8 };
+    const char *path = ranks_file(wire, n, NULL);
+    const struct dtensor_mesh *mesh;
+    struct dtensor_way ways[16];
+    struct dtensor_ctx *ctx = NULL;
+    struct dtensor_error err;
+    bool eager = false;
+    int ways_n = 0;
+
+    if (dtensor_init_offline(path, 0, 0, &ctx, &err) != 0
+        || dtensor_mesh_find(ctx, "world", &mesh, &err) != 0
+        || dtensor_call_ways(mesh, &call, ways, 16, &ways_n, &err) != 0)
+        note("%s, %d ranks: %s", wire, n, err.text);
+    for (int i = 0; i < ways_n; i++)
+        eager |= strcmp(ways[i].name, "carry") == 0;
+    dtensor_fini(ctx);
+    remove(path);
+    return eager;
+}
+
+/* What comes to a rank unasked is bounded: 1 MiB, or 4 KiB of each. */
+static void test_eager(void)
+{
+    unsetenv("DTN_TEST_WIRE");    /* the wires are those named here           */
+    ok(eager_over("tcp", 2, 65536) && eager_over("tcp", 16, 65536)
+       && !eager_over("tcp", 2, 65537), "over tcp 64 KiB are eager");
+    ok(eager_over("tcp", 64, 16384) && !eager_over("tcp", 64, 16385)
+       && eager_over("tcp", 300, 4096) && !eager_over("tcp", 300, 4097),
+       "for 64 ranks 16 KiB are, for 300 4");
+    ok(eager_over("shm", 2, 4096) && !eager_over("shm", 2, 4097),
+       "over shm 4 KiB are");
+}
+
 int main(void)
 {
     test_ways();
+    test_eager();
     test_wire("shm", DTN_REACH_MAP, DTN_WIRE_RC);
     test_wire("rc", DTN_REACH_PUT, DTN_WIRE_RC);
     test_wire("tcp", DTN_REACH_PUT, DTN_WIRE_TCP);

@@ -2,7 +2,7 @@
  *
  * A peer that has connected puts into a region of this rank, signals and gives
  * up.  A put may write nowhere but into the region, and no more signals are
- * queued than there is room for.
+ * queued, nor data of them kept, than there is room for.
  *
  * A frame is in the input as kind, region, signals consumed, two bytes of size
  * and four of the place in the region; then its bytes.
@@ -54,14 +54,29 @@ static size_t frame_send(int fd, const unsigned char *region,
     return HEAD + sent;
 }
 
+static bool kept_holds(const struct dtn_tcp_peer *peer,
+                       const unsigned char *at, size_t size)
+{
+    return at >= peer->kept && size <= sizeof peer->kept
+        && at <= peer->kept + sizeof peer->kept - size;
+}
+
 static void peer_turn(struct dtn_tcp *tcp, struct dtn_tcp_peer *peer)
 {
     if (peer->fd >= 0)
         dtn_tcp_stream_receive(tcp, peer);
     must(peer->received - peer->consumed <= DTN_QUEUE_DEPTH
          && peer->acked <= peer->sent);
-    if (peer->consumed < peer->received)
-        peer->consumed++;
+    must(peer->kept_used <= DTN_TCP_WINDOW);
+    must(!peer->arriving || kept_holds(peer, peer->put_to, peer->put_left));
+    if (peer->consumed < peer->received) {
+        const struct dtn_tcp_kept *data =
+            &peer->data[peer->consumed % DTN_QUEUE_DEPTH];
+
+        must(data->size == 0 || kept_holds(peer, dtn_tcp_kept(&tcp->base, 1),
+                                           data->size));
+        dtn_tcp_consume(&tcp->base, 1);
+    }
     must(!peer->aborted || (peer->abort_culprit >= -1
                             && peer->abort_culprit < tcp->nranks));
 }
@@ -71,8 +86,10 @@ void fuzz_stream(const uint8_t *data, size_t size)
     static struct dtn_tcp_peer peer;
     static unsigned char mem[GUARD + REGION + GUARD], zeros[GUARD];
     struct dtn_tcp_region region = { mem + GUARD, REGION, 1, -1 };
+    struct dtn_tcp_peer *peers[] = { NULL, &peer };
     struct dtn_tcp tcp = { .nranks = 2, .listener = -1, .nregions = 1,
-                           .first_free = -1, .regions = &region };
+                           .first_free = -1, .regions = &region,
+                           .peers = peers };
     static struct dtn_log quiet;
     int fds[2];
 

@@ -41,10 +41,13 @@ static const char *row_name(const struct dtn_emitter *emitter)
 /* One call; the first that fails is shown. */
 static bool case_good(bool in_place, int rounds)
 {
+    const size_t most = now.emitter->max_bytes == DTN_EAGER_MAX
+                      ? dtn_eager_bytes(now.call.eager_bytes)
+                      : now.emitter->max_bytes;
     struct dtensor_error err;
     int rc;
 
-    if (dtn_call_edge_bytes(&now.call) > now.emitter->max_bytes)
+    if (dtn_call_edge_bytes(&now.call) > most)
         return true;
     ncases++;
     rc = case_emit(&now, &err);
@@ -125,6 +128,40 @@ static bool tall_good(int n)
     }
     now.call.root = 0;
     return true;
+}
+
+/* How many READY are awaited, with so many elements?  Eager messages need none.
+ */
+static int case_asks(size_t count)
+{
+    struct coll_case c = now;
+    struct dtensor_error err;
+    int asks = 0;
+
+    c.call.count = count;
+    if (case_emit(&c, &err) != 0)
+        return -1;
+    for (int r = 0; r < c.call.n; r++)
+        for (int s = 0; s < c.scheds[r].nsteps; s++)
+            asks += c.scheds[r].steps[s].tag == DTN_TAG_READY
+                 && c.scheds[r].steps[s].op == DTN_OP_WAIT;
+    case_fini(&c);
+    return asks;
+}
+
+/* The same where the transport keeps longer messages: as for one element. */
+static bool longer_good(void)
+{
+    bool good = true;
+
+    now.call = (struct dtn_call){ .coll = now.emitter->coll,
+                                  .dtype = DTENSOR_F64,
+                                  .count = DTN_EAGER_MAX / sizeof(double) + 9,
+                                  .eager_bytes = DTN_KEPT_MAX };
+    for (now.call.n = 2; good && now.call.n <= 5; now.call.n++)
+        good = case_good(false, 2)
+            && case_asks(now.call.count) == case_asks(1);
+    return good;
 }
 
 /* Patterns of uneven blocks, some empty: by pattern number.  The last has some
@@ -222,6 +259,9 @@ static void test_row(const struct dtn_emitter *emitter)
     ok(good, "%s: right for 1 to %d ranks, every root, even and uneven%s, in "
        "repeated rounds", row_name(emitter), CASE_RANKS_MAX,
        case_in_place_ok(emitter->coll) ? ", apart and in place" : "");
+    if (emitter->max_bytes == DTN_EAGER_MAX || carries(emitter->algorithm))
+        ok(longer_good(), "%s: with no more READY, where longer messages are "
+           "eager", row_name(emitter));
     if (emitter->max_bytes > DTN_EAGER_MAX
         && emitter->coll != DTN_COLL_BARRIER)
         ok(large_good(), "%s: right when large", row_name(emitter));

@@ -9,6 +9,10 @@ void play_eager(struct wire *w);
 void play_eager_full(struct wire *w);
 void play_eager_stray(struct wire *w);
 
+/* plays_kept.c: data that the transport keeps */
+void play_kept(struct wire *w);
+void play_kept_full(struct wire *w);
+
 /* plays_memory.c */
 void play_map(struct wire *w);
 void play_outside(struct wire *w);

@@ -347,6 +347,8 @@ static const struct scenario {
     { "big puts both ways at once get on", play_large, 1 },
     { "data of a signal are there when it is seen", play_eager, 1 },
     { "a full queue takes no data either", play_eager_full, 1 },
+    { "data that are kept stay until their signal is consumed", play_kept, 1 },
+    { "a peer that keeps enough takes no more", play_kept_full, 2 },
     { "memory comes and goes under load", play_churn, 1 },
     { "map shows the peer's memory, or NULL", play_map, 1 },
     { "reg takes what peers can reach", play_outside, 1 },

@@ -74,11 +74,11 @@ int dtn_ready_send(struct dtn_exec_run *run, const struct dtn_exec_step *bound,
                                             : bytes - offset;
         }
         name_write(names + signal->len, s, name, bytes);
-        signal->len = (uint16_t)(signal->len + NAME_BYTES);
+        signal->len += NAME_BYTES;
     }
     if (run->streams) {
         name_write(names + signal->len, DTN_EXEC_WORDS, run->words, 0);
-        signal->len = (uint16_t)(signal->len + NAME_BYTES);
+        signal->len += NAME_BYTES;
     }
     return dtn_run_send(run, peer->rank, signal, names);
 }

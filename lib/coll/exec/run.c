@@ -30,10 +30,10 @@
 /* ---------------------------------------------------------------- steps --- */
 
 /* Send data of device memory. */
-static int run_send_device(struct dtn_exec_run *run, int rank,
+static DTN_NOINLINE int run_send_device(struct dtn_exec_run *run, int rank,
                            struct dtn_signal *signal, const void *data)
 {
-    unsigned char copy[DTN_EAGER_MAX];
+    unsigned char copy[DTN_KEPT_MAX];
     int rc = dtn_run_download(run, copy, data, signal->len);
 
     return rc == 0 ? dtn_run_send(run, rank, signal, copy) : rc;
@@ -46,7 +46,7 @@ static int run_signal(struct dtn_exec_run *run,
     const struct dtn_exec_peer *peer = bound->peer;
     struct dtn_signal signal = {
         .fingerprint = run->fingerprint ^ step->match_bits,
-        .tag = (uint16_t)step->tag,
+        .tag = (uint32_t)step->tag,
     };
     const void *data = NULL;
     int rc;
@@ -62,7 +62,7 @@ static int run_signal(struct dtn_exec_run *run,
         return dtn_ready_send(run, bound, &signal);
     if (step->tag == DTN_TAG_EAGER) {
         data = dtn_run_at(run, bound->src);
-        signal.len = (uint16_t)bound->bytes;
+        signal.len = (uint32_t)bound->bytes;
     }
     return signal.len > 0 && dtn_run_is_device(run, data)
          ? run_send_device(run, peer->rank, &signal, data)
@@ -77,20 +77,49 @@ static bool run_hears_again(struct dtn_exec_peer *peer,
     return signal->len == 0;
 }
 
+static int run_await(struct dtn_exec_run *run, int rank,
+                     const struct dtn_signal **signalp)
+{
+    return run->polls ? dtn_poll(run->ctx, rank, &run->wait, signalp)
+                      : dtn_await(run->ctx, rank, signalp);
+}
+
+/* Long data go straight to where the step wants them, if nothing came yet. */
+static DTN_NOINLINE int run_await_long(struct dtn_exec_run *run,
+                                       const struct dtn_exec_step *bound,
+                                       const struct dtn_signal **signalp)
+{
+    const struct dtn_signal signal = {
+        .fingerprint = run->fingerprint ^ bound->step->match_bits,
+        .tag = (uint32_t)bound->step->tag, .len = (uint32_t)bound->bytes
+    };
+    const int rank = bound->peer->rank;
+    int rc;
+
+    if (run->memory != &dtn_host)
+        return run_await(run, rank, signalp);
+    dtn_expect(run->ctx, rank, &signal, dtn_run_at(run, bound->dst));
+    rc = run_await(run, rank, signalp);
+    if (rc != 0)
+        dtn_expect(run->ctx, rank, NULL, NULL);
+    return rc;
+}
+
 static int run_wait(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
 {
     const struct dtn_step *step = bound->step;
     struct dtn_exec_peer *peer = bound->peer;
     const struct dtn_signal *signal;
     const size_t bytes = bound->bytes;
+    const void *data;
     int rc;
 
     if (run->streams && peer->meets)
         return dtn_signals_meet(run, bound);
     if (run->streams && peer->words && step->tag != DTN_TAG_EAGER)
         return dtn_signals_hold(run, peer, step->tag);
-    rc = run->polls ? dtn_poll(run->ctx, peer->rank, &run->wait, &signal)
-                    : dtn_await(run->ctx, peer->rank, &signal);
+    rc = bytes > DTN_EAGER_MAX ? run_await_long(run, bound, &signal)
+                               : run_await(run, peer->rank, &signal);
     if (rc != 0)
         return rc;
     if (signal->fingerprint != (run->fingerprint ^ step->match_bits)
@@ -100,10 +129,9 @@ static int run_wait(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
         : step->tag == DTN_TAG_READY ? !dtn_ready_receive(run, peer, signal)
                                      : signal->len != bytes)
         return dtn_run_mismatch(run, step, signal);
-    if (bytes > 0)
-        rc = dtn_run_download(run, dtn_run_at(run, bound->dst),
-                              dtn_eager_data(run->ctx, peer->rank, signal),
-                              bytes);
+    data = bytes > 0 ? dtn_eager_data(run->ctx, peer->rank, signal) : NULL;
+    if (bytes > 0 && data != dtn_run_at(run, bound->dst))
+        rc = dtn_run_download(run, dtn_run_at(run, bound->dst), data, bytes);
     if (rc == 0)
         dtn_consume(run->ctx, peer->rank);
     if (rc == 0 && peer->again)

@@ -37,6 +37,7 @@ int dtn_check_form(struct dtn_checker *check, int me,
     int writes = step->op == DTN_OP_PUT ? step->peer : me;
     enum dtn_space space = step->op == DTN_OP_SIGNAL ? step->src.space
                                                      : step->dst.space;
+    size_t eager = check->scheds[me].eager_bytes;
     size_t carried = step->bytes * (space == DTN_ACC
                      ? dtn_reduction_ratio(&check->scheds[me].reduction) : 1);
 
@@ -65,8 +66,8 @@ int dtn_check_form(struct dtn_checker *check, int me,
     if ((step->op == DTN_OP_COPY || step->op == DTN_OP_REDUCE)
         && step->src.rank < 0)
         return dtn_check_fail(check, me, "has no source rank");
-    if (to_peer && step->op != DTN_OP_PUT && carried > DTN_EAGER_MAX)
-        return dtn_check_fail(check, me, "more than %d bytes in a signal",
-                          DTN_EAGER_MAX);
+    if (to_peer && step->op != DTN_OP_PUT && carried > eager)
+        return dtn_check_fail(check, me, "more than %zu bytes in a signal",
+                              eager);
     return 0;
 }

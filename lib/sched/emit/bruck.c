@@ -122,7 +122,7 @@ int dtn_emit_allgather_bruck(const struct dtn_call *call,
     struct dtn_range mine = dtn_call_block(call, call->me);
 
     dtn_emit_begin(sched, "allgather bruck", call);
-    if (sched->bytes[DTN_OUT] <= DTN_EAGER_MAX) {
+    if (sched->bytes[DTN_OUT] <= sched->eager_bytes) {
         gather_carry(sched, call, &skips);
         return dtn_emit_end(sched, err);
     }
@@ -162,6 +162,11 @@ static size_t hops_count(int k, int most)
 static size_t hops_bytes(const struct hops *hops, int k)
 {
     return hops_count(k, hops->call->n) * hops->block_bytes;
+}
+
+static bool hops_eager(const struct hops *hops, int k)
+{
+    return hops_bytes(hops, k) <= hops->sched->eager_bytes;
 }
 
 /* The place in TMP for what arrives in round k; the packing buffer follows
@@ -207,7 +212,7 @@ static void hops_pass(const struct hops *hops, int k)
                        hops->block_bytes);
         at.offset += hops->block_bytes;
     }
-    if (bytes <= DTN_EAGER_MAX) {
+    if (hops_eager(hops, k)) {
         dtn_sched_send_eager(hops->sched, to, packed, bytes);
         return;
     }
@@ -223,7 +228,7 @@ static void hops_take(const struct hops *hops, int k)
     int from = dtn_neighbour(hops->call, -(1 << k));
     size_t bytes = hops_bytes(hops, k);
 
-    if (bytes <= DTN_EAGER_MAX) {
+    if (hops_eager(hops, k)) {
         dtn_sched_recv_eager(
             hops->sched, from,
             dtn_span_at(hops->call->me, DTN_TMP, hops_region(hops, k)), bytes);
@@ -238,11 +243,11 @@ static void hops_take(const struct hops *hops, int k)
 static void hops_meet(const struct hops *hops)
 {
     for (int k = 0; k < hops->rounds; k++)
-        if (hops_bytes(hops, k) > DTN_EAGER_MAX)
+        if (!hops_eager(hops, k))
             dtn_sched_signal(hops->sched, dtn_neighbour(hops->call, -(1 << k)),
                              DTN_TAG_READY);
     for (int k = 0; k < hops->rounds; k++)
-        if (hops_bytes(hops, k) > DTN_EAGER_MAX)
+        if (!hops_eager(hops, k))
             dtn_sched_wait(hops->sched, dtn_neighbour(hops->call, 1 << k),
                            DTN_TAG_READY);
 }

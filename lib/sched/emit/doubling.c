@@ -18,7 +18,7 @@
  * The sum of this rank and the received sum lie side by side in ACC.  They are
  * folded into a slot of the next such pair, or into OUT at last.  Two pairs
  * take turns: READY for round k+2 is sent after round k was folded and flushed.
- * Up to 4 KiB are sent eagerly, without READY.
+ * Short sums are sent eagerly, without READY.
  */
 #include "sched/call.h"
 #include "sched/emit/emit.h"
@@ -55,7 +55,7 @@ static struct doubling doubling_make(const struct dtn_call *call,
                                         : call->me - d.nguests;
     if (call->me < 2 * d.nguests && call->me % 2 == 0)
         d.guest = call->me + 1;
-    d.carry = dtn_emit_partial_bytes(sched, d.bytes) <= DTN_EAGER_MAX;
+    d.carry = dtn_emit_partial_bytes(sched, d.bytes) <= sched->eager_bytes;
     return d;
 }
 

@@ -110,6 +110,7 @@ void dtn_emit_begin(struct dtn_sched *sched, const char *name,
     dtn_sched_init(sched, name, call->n, call->me, call->dtype, DTENSOR_SUM);
     if (dtn_coll_infos[call->coll].reduces)
         sched->reduction = dtn_call_reduction(call);
+    sched->eager_bytes = dtn_eager_bytes(call->eager_bytes);
     dtn_call_bytes_of(call, DTN_IN, &sched->bytes[DTN_IN]);
     dtn_call_bytes_of(call, DTN_OUT, &sched->bytes[DTN_OUT]);
 }

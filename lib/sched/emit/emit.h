@@ -97,7 +97,7 @@ struct dtn_span dtn_emit_term(struct dtn_sched *sched, struct dtn_span own,
                               struct dtn_span room, size_t bytes);
 size_t dtn_emit_term_bytes(const struct dtn_sched *sched, size_t bytes);
 
-/* Memory of `bytes` of ACC; compare it with DTN_EAGER_MAX. */
+/* Memory of `bytes` of ACC; compare it with eager_bytes. */
 size_t dtn_emit_partial_bytes(const struct dtn_sched *sched, size_t bytes);
 
 /* OUT becomes the reduction of all INs, which this rank loads itself.  For a

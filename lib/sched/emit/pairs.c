@@ -2,8 +2,8 @@
  *
  * In an all-to-all, a gather or a scatter a rank only needs to know what it
  * sends to each peer and what it receives from each.  So every pair exchanges
- * its data independently: up to 4 KiB eagerly; more is loaded from, or put to,
- * the place that READY gives.  A peer's offset may depend on counts that this
+ * its data independently: a little eagerly; more is loaded from, or put to, the
+ * place that READY gives.  A peer's offset may depend on counts that this
  * rank does not know: in an all-to-all over 3 ranks where rank 0 sends {1,
  * 5000, 2} doubles, rank 1 knows the 5000 but not the 1 before it.  READY names
  * the block itself, so this needs no more messages than blocks of one size.  If
@@ -95,7 +95,7 @@ static enum way way_of(const struct dtn_call *call, uint32_t exists,
                        struct dtn_range block)
 {
     const size_t eager = call->on_device && call->coll != DTN_COLL_PAIRS
-                       ? 0 : DTN_EAGER_MAX;
+                       ? 0 : dtn_eager_bytes(call->eager_bytes);
 
     return !exists ? SILENT : block.bytes <= eager ? SMALL : LARGE;
 }

@@ -47,7 +47,7 @@ static struct tree tree_make(const struct dtn_call *call, int root,
     struct tree tree = { .sched = sched, .call = call, .me = call->me,
                          .parent = -1, .bytes = bytes };
 
-    tree.carry = dtn_emit_partial_bytes(sched, bytes) <= DTN_EAGER_MAX;
+    tree.carry = dtn_emit_partial_bytes(sched, bytes) <= sched->eager_bytes;
 
     for (int k = 0; 1 << k < n; k++) {
         if (v & 1 << k) {
