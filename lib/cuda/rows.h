@@ -26,7 +26,7 @@
 /* `t` with one element more. */
 DTN_INLINE double total_step(uint32_t kind, double t, double x, double m)
 {
-    const double size = x < 0 ? -x : x;
+    const double size = x > 0 ? x : 0 - x;                 /* of -0 it is 0   */
 
     switch (kind) {
     case DTN_TOTAL_PROD:    return t * x;

@@ -258,8 +258,8 @@ KEYS(f64, double, int64_t, INT64_MAX, sizes, b & INT64_MAX)
     TOTAL(squares, kind, T, 0, t + (x - m) * (x - m), t + x)                  \
     EXTREME(max, kind, T, -INFINITY, e, LARGER, keys, high)                   \
     EXTREME(min, kind, T, INFINITY, e, SMALLER, keys, low)                    \
-    EXTREME(most, kind, T, 0, e < 0 ? -e : e, LARGER, sizes, high)            \
-    EXTREME(least, kind, T, INFINITY, e < 0 ? -e : e, SMALLER, sizes, low)    \
+    EXTREME(most, kind, T, 0, e > 0 ? e : 0 - e, LARGER, sizes, high)         \
+    EXTREME(least, kind, T, INFINITY, e > 0 ? e : 0 - e, SMALLER, sizes, low) \
     LANES_TARGET static double LANES_NAME(made_exp_##kind)(                   \
         void *to, const void *elements, int64_t n, double total,              \
         double middle)                                                        \

@@ -337,6 +337,30 @@ static void test_empty(void)
     ok(isnan(empty_of(DTN_REDUCE_MEAN, DTENSOR_F32)), "of nothing, no mean");
 }
 
+/* The least and the largest size of rows of -0, of a few elements or many. */
+static void test_size_of_zero(int width)
+{
+    const double powers[] = { (double)INFINITY, (double)-INFINITY };
+    static double zeros[100];
+    bool right = true;
+
+    for (int i = 0; i < 100; i++)
+        zeros[i] = -0.0;
+    for (int n = 1; n <= 100; n += 33)
+        for (int p = 0; p < 2; p++) {
+            const int64_t shape[] = { n }, one[] = { 1 };
+            double result = -1;
+            const struct dtn_array in = dtn_array_packed(zeros, DTENSOR_F64, 1,
+                                                         shape);
+            const struct dtn_array out = dtn_array_packed(&result, DTENSOR_F64,
+                                                          1, one);
+
+            dtn_reduce_dims(DTN_REDUCE_NORM, &out, &in, powers[p]);
+            right = right && result == 0 && !signbit(result);
+        }
+    ok(right, "width %d: the size of -0 is 0", width);
+}
+
 /* ---------------------------------------------------------- extremes --- */
 
 static int64_t twin_extreme(bool largest, const struct dtn_array *in, int dim,
@@ -467,7 +491,9 @@ int main(void)
     test_empty();
     test_extremes();
     test_extreme_widths();
-    for (int width = 0; width < 3 && dtn_width_force(width); width++)
+    for (int width = 0; width < 3 && dtn_width_force(width); width++) {
         test_bf16(width);
+        test_size_of_zero(width);
+    }
     return done();
 }
