@@ -406,6 +406,9 @@ struct dtn_product_args {
     X(fill_cuda_normal_f32, fill_args, 1)                                     \
     X(fill_cuda_log_normal_f32, fill_args, 1)                                 \
     X(fill_cuda_exponential_f32, fill_args, 1)                                \
+    X(fill_cuda_normal_f64, fill_args, 1)                                     \
+    X(fill_cuda_log_normal_f64, fill_args, 1)                                 \
+    X(fill_cuda_exponential_f64, fill_args, 1)                                \
     X(fill_uniform_f64, fill_args, 1)                                         \
     X(fill_normal_f64, fill_args, 1)                                          \
     X(fill_log_normal_f64, fill_args, 1)                                      \

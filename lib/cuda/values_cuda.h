@@ -2,10 +2,15 @@
  *
  * PyTorch's normals are cuRAND's: a logarithm in software, and __sincosf(),
  * which is two instructions of the GPU that no standard defines.  Its
- * exponentials and log-normals use __logf() and __expf().  A kernel that calls
- * the same functions has the bits of PyTorch on that GPU.  A CPU cannot have
- * them: its values, which the twins of these kernels make, are within the
- * error that the instructions may have.
+ * exponentials and log-normals use __logf() and __expf().  Those of f64 are all
+ * in software, with a reciprocal of the GPU in the logarithm.  A kernel that
+ * calls the same functions has the bits of PyTorch on that GPU.  A CPU cannot
+ * have them: its values, which the twins of these kernels make, are within the
+ * error that the instructions and functions may have.
+ *
+ * In the logarithm of f64 nvcc fuses a product and a sum, if it may: q + q of
+ * q, which is d r rounded, to d r + q.  The bits are the same: d r is at most
+ * half a unit of q, a quarter of a unit of the sum, away from q.
  */
 #ifndef DTN_CUDA_VALUES_CUDA_H
 #define DTN_CUDA_VALUES_CUDA_H
@@ -58,6 +63,40 @@ DTN_INLINE void cuda_exponential_f32(const struct dtn_fill_args *args,
              * (u >= 1.0f - 0x1p-24f ? -0x1p-24f : __logf(u));
     }
 }
+
+/* As curand_normal2_double(). */
+DTN_INLINE void cuda_normal_f64(const struct dtn_fill_args *args,
+                                const struct dtn_words *words, double x[2])
+{
+    const double angle = value_53(words, 1) * 0x1p-52 + 0x1p-53;
+    const double s = sqrt(-2.0 * log(unit_f64(words, 0)));
+    double sine, cosine;
+
+    sincospi(angle, &sine, &cosine);
+    x[0] = scaled_f64(args, sine * s);
+    x[1] = scaled_f64(args, cosine * s);
+}
+
+DTN_INLINE void cuda_log_normal_f64(const struct dtn_fill_args *args,
+                                    const struct dtn_words *words, double x[2])
+{
+    cuda_normal_f64(args, words, x);
+    DTN_UNROLL
+    for (int k = 0; k < 2; k++)
+        x[k] = exp(x[k]);
+}
+
+DTN_INLINE void cuda_exponential_f64(const struct dtn_fill_args *args,
+                                     const struct dtn_words *words,
+                                     double x[2])
+{
+    DTN_UNROLL
+    for (int k = 0; k < 2; k++) {
+        const double u = unit_f64(words, k);
+
+        x[k] = args->mul * (u >= 1.0 - 0x1p-53 ? -0x1p-53 : log(u));
+    }
+}
 #else
 DTN_INLINE void cuda_normal_f32(const struct dtn_fill_args *args,
                                 const struct dtn_words *words, float x[4])
@@ -75,6 +114,25 @@ DTN_INLINE void cuda_exponential_f32(const struct dtn_fill_args *args,
                                      const struct dtn_words *words, float x[4])
 {
     exponential_f32(args, words, x);
+}
+
+DTN_INLINE void cuda_normal_f64(const struct dtn_fill_args *args,
+                                const struct dtn_words *words, double x[2])
+{
+    normal_f64(args, words, x);
+}
+
+DTN_INLINE void cuda_log_normal_f64(const struct dtn_fill_args *args,
+                                    const struct dtn_words *words, double x[2])
+{
+    log_normal_f64(args, words, x);
+}
+
+DTN_INLINE void cuda_exponential_f64(const struct dtn_fill_args *args,
+                                     const struct dtn_words *words,
+                                     double x[2])
+{
+    exponential_f64(args, words, x);
 }
 #endif
 

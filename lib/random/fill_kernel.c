@@ -19,13 +19,20 @@
 static enum dtn_kernel kernel_of_cuda(const struct dtn_dist *dist,
                                       enum dtn_kernel otherwise)
 {
-    if (dist->words == 2)
-        return otherwise;
+    const bool f64 = dist->words == 2;
+
     switch (dist->kind) {
-    case DTN_NORMAL:      return DTN_KERNEL_fill_cuda_normal_f32;
-    case DTN_LOG_NORMAL:  return DTN_KERNEL_fill_cuda_log_normal_f32;
-    case DTN_EXPONENTIAL: return DTN_KERNEL_fill_cuda_exponential_f32;
-    default:              return otherwise;
+    case DTN_NORMAL:
+        return f64 ? DTN_KERNEL_fill_cuda_normal_f64
+                   : DTN_KERNEL_fill_cuda_normal_f32;
+    case DTN_LOG_NORMAL:
+        return f64 ? DTN_KERNEL_fill_cuda_log_normal_f64
+                   : DTN_KERNEL_fill_cuda_log_normal_f32;
+    case DTN_EXPONENTIAL:
+        return f64 ? DTN_KERNEL_fill_cuda_exponential_f64
+                   : DTN_KERNEL_fill_cuda_exponential_f32;
+    default:
+        return otherwise;
     }
 }
 

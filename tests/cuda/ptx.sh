@@ -50,6 +50,10 @@ for op in sin cos lg2 ex2; do
     is "$op.approx is translated in a kernel of fill = cuda" \
         "$(python3 tests/cuda/ptx2c.py "$dir/k.ptx" | grep -c "ptx_$op(")" 1
 done
+refused "approximate, in k" 'rcp.approx.ftz.f64 %d1, %d2'
+entry=dtn_fill_cuda_normal_f64 kernel 'rcp.approx.ftz.f64 %d1, %d2' >"$dir/k.ptx"
+is "so is rcp.approx.ftz of f64" \
+    "$(python3 tests/cuda/ptx2c.py "$dir/k.ptx" | grep -c 'ptx_rcp(')" 1
 entry=dtn_fill_cuda_normal_f32 refused "$rounding" 'sin.approx.ftz.f32 %f1, %f2'
 entry=dtn_fill_cuda_normal_f32 refused "$rounding" 'sqrt.approx.f32 %f1, %f2'
 
@@ -64,6 +68,9 @@ is "--fused: a product that nothing adds up is translated" \
 is "--fused: a product in a sum is refused" \
     "$(fused 'mul.f32 %f1, %f2, %f3' 'add.f32 %f4, %f2, %f1')" \
     "ptx2c: add.f32 %f4, %f2, %f1: ptxas may fuse it with a product"
+is "--fused: so is its opposite" \
+    "$(fused 'mul.f32 %f1, %f2, %f3' 'neg.f32 %f5, %f1' 'add.f32 %f4, %f2, %f5')" \
+    "ptx2c: add.f32 %f4, %f2, %f5: ptxas may fuse it with a product"
 
 nvcc=$(sed -n 's/^NVCC = //p' "$top_builddir/Makefile")
 if [ -z "$nvcc" ]; then

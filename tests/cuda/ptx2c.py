@@ -37,9 +37,11 @@ TOWARD_ZERO = ("s32", "s64", "u64")
 WHOLE = {"rni": "rint", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
 INTEGERS = """add sub addc subc mul mad shl shr and or xor not neg div rem min
 max abs prmt bfi""".split()
-APPROXIMATE = "sin.approx.f32 cos.approx.f32 lg2.approx.f32 ex2.approx.f32".split()
-APPROXIMATE_KERNELS = """dtn_fill_cuda_normal_f32 dtn_fill_cuda_log_normal_f32
-dtn_fill_cuda_exponential_f32""".split()
+APPROXIMATE = """sin.approx.f32 cos.approx.f32 lg2.approx.f32 ex2.approx.f32
+rcp.approx.ftz.f64""".split()
+APPROXIMATE_KERNELS = [f"dtn_fill_cuda_{values}_{kind}"
+                       for values in ("normal", "log_normal", "exponential")
+                       for kind in ("f32", "f64")]
 SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "and": "&", "or": "|",
          "xor": "^"}
 
@@ -178,11 +180,10 @@ def copied_sign(kind, args):
             f"({bits(args[2])} & ~{sign});")
 
 
-def approximated(op, args):
+def approximated(op, kind, args):
     if translated not in APPROXIMATE_KERNELS:
         raise Refused(f"approximate, in {translated}")
-    return (f"{name(args[0])} = f32_bits(ptx_{op}("
-            f"f32_of({bits(args[1])})));")
+    return put(args[0], kind, f"ptx_{op}({value(kind, args[1])})")
 
 
 def fused(op, args):
@@ -196,11 +197,13 @@ def fused(op, args):
 def floats(parts, args):
     op, kind = parts[0], parts[-1]
     if ".".join(parts) in APPROXIMATE:
-        return approximated(op, args)
+        return approximated(op, kind, args)
     if op == "copysign" and len(parts) == 2:
         return copied_sign(kind, args)
     v = [value(kind, a) for a in args[1:]]
     if op in ("neg", "abs") and len(parts) == 2:
+        if args[1] in unrounded:
+            unrounded.add(args[0])
         suffix = "f" if kind == "f32" else ""
         return put(args[0], kind, f"-{v[0]}" if op == "neg" else
                    f"__builtin_fabs{suffix}({v[0]})")
@@ -345,8 +348,9 @@ def kernel(entry, param, body):
           "uint32_t ctaid,\n    uint32_t ntid, uint32_t nctaid)\n{")
     registers(body)
     print("    unsigned carry = 0;\n\n    (void)carry;")
-    body = re.sub(r"\{ \.reg \.b\d+ (\w+); (mov\.b\d+) \{\1, ([^;]*); \}",
-                  r"\2 {_, \3;", body)      # half of it is not used
+    body = re.sub(r"\{\s*\.reg \.b\d+ (%?\w+);\s*(mov\.b\d+[^;]*;)\s*\}",
+                  lambda found: found.group(2).replace(found.group(1), "_"),
+                  body)                     # half of it is not used
     body = re.sub(r"\.(reg|pragma)\b[^;]*;", "", body)
     for line in re.split(r";|(?<=:)\s*\n", body):
         line = " ".join(line.split())

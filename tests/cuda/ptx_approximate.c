@@ -40,6 +40,22 @@ float ptx_lg2(float x)
     return (float)(y + part(x) * PTX_LG2_ERROR * most);
 }
 
+/* The upper 32 bits. */
+static double upper(double x)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &x, sizeof bits);
+    bits &= UINT64_MAX << 32;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+double ptx_rcp(double x)
+{
+    return upper((1 + part((float)x) * PTX_RCP_ERROR) / upper(x));
+}
+
 float ptx_ex2(float x)
 {
     const float towards = part(x) > 0 ? INFINITY : 0;
