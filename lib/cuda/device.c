@@ -12,6 +12,7 @@
 #include "cuda/columns.h"
 #include "cuda/index.h"
 #include "cuda/lines.h"
+#include "cuda/orders.h"
 #include "cuda/products.h"
 #include "cuda/rows.h"
 

@@ -1,11 +1,12 @@
 /* order.c - elements of a row in order
  *
  * Each element becomes a number of 64 bits without sign that has the same
- * order: of an integer with sign, and of a positive float, the highest bit is
- * turned; of a negative float all are.  The place of an element comes second,
- * so that equal ones stay in order.
+ * order: of an integer with sign the highest bit is turned, and of floats it is
+ * that of order_key.h.  The place of an element comes second, so that equal
+ * ones stay in order.
  */
 #include "math/order.h"
+#include "math/order_key.h"
 #include "base/dtype.h"
 #include "dtensor.h"
 
@@ -19,26 +20,13 @@ struct entry {
     int64_t at;                   /* place in the row                         */
 };
 
-#define HIGHEST ((uint64_t)1 << 63)
-
-static uint64_t key_float(double value)
-{
-    const double plain = value == 0 ? 0 : value;         /* of -0 too         */
-    uint64_t bits;
-
-    if (value != value)
-        return UINT64_MAX;
-    memcpy(&bits, &plain, sizeof bits);
-    return bits & HIGHEST ? ~bits : bits | HIGHEST;
-}
-
 static uint64_t key_of(enum dtensor_dtype dtype, const void *at)
 {
     switch (dtn_dtype_kind(dtype)) {
     case DTN_DTYPE_FLOAT:
-        return key_float(dtn_load(dtype, at, 0));
+        return dtn_order_key(dtn_load(dtype, at, 0));
     case DTN_DTYPE_SIGNED:
-        return (uint64_t)dtn_load_int(dtype, at, 0) ^ HIGHEST;
+        return (uint64_t)dtn_load_int(dtype, at, 0) ^ DTN_KEY_HIGHEST;
     default:
         return (uint64_t)dtn_load_int(dtype, at, 0);
     }
@@ -87,7 +75,7 @@ static int64_t first_of(const struct dtn_order *order, bool floats,
 {
     if (order->often)
         return most_often(entry, n);
-    return order->nan && floats && entry[n - 1].key == UINT64_MAX
+    return order->nan && floats && entry[n - 1].key == DTN_KEY_NAN
            ? n - 1 : order->first;
 }
 

@@ -7,9 +7,11 @@
 #include "cuda/compute.h"
 #include "cuda/compute_backward.h"
 #include "cuda/compute_lines.h"
+#include "cuda/compute_order.h"
 #include "cuda/compute_rows.h"
 #include "device/memory.h"
 #include "math/norm_backward.h"
+#include "math/order.h"
 #include "math/select.h"
 #include "math/softmax.h"
 
@@ -427,4 +429,22 @@ void dtn_op_cumulate(const struct dtn_parts *parts, bool product,
                       &launch);
     else
         dtn_cumulate(product, out, in, dim);
+}
+
+/* Of those who only ask nothing is launched: all types have kernels. */
+void dtn_op_order(const struct dtn_parts *parts, const struct dtn_order *order,
+                  const struct dtn_array *in)
+{
+    struct dtn_op_device *device = parts->device;
+    struct dtn_launch launch;
+
+    if (!device) {
+        dtn_order(order, in, parts->work);
+        return;
+    }
+    device_needs(device, dtn_launch_order_bytes(order, in));
+    for (int i = 0; device->memory
+                    && dtn_launch_order(order, in, device_work(device), i,
+                                        &launch); i++)
+        dtn_op_launch(device, true, &launch);
 }

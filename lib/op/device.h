@@ -23,6 +23,7 @@ struct dtn_launch;
 struct dtn_row_loss;
 struct dtn_memory;
 struct dtn_norm_backward;
+struct dtn_order;
 
 struct dtn_op_device {
     const struct dtn_memory *memory;  /* its kind; NULL: it is asked          */
@@ -127,5 +128,9 @@ void dtn_op_triangle(const struct dtn_parts *parts, bool lower,
 void dtn_op_cumulate(const struct dtn_parts *parts, bool product,
                      const struct dtn_array *out, const struct dtn_array *in,
                      int dim);
+
+/* dtn_order(); of the CPU's workspace it takes parts->work. */
+void dtn_op_order(const struct dtn_parts *parts, const struct dtn_order *order,
+                  const struct dtn_array *in);
 
 #endif

@@ -33,6 +33,7 @@ static dtn_local_f *const computing[] = {
     dtn_local_norm_backward, dtn_local_loss, dtn_local_loss_backward,
     dtn_local_cumulate, dtn_local_embedding_backward, dtn_local_scatter,
     dtn_local_triangle, dtn_local_index, dtn_local_index_put,
+    dtn_local_order,
 };
 
 bool dtn_op_has_kernels(const struct dtn_local *local,

@@ -3,6 +3,7 @@
  * Rows are never cut between ranks.
  */
 #include "op/local_math.h"
+#include "op/device.h"
 #include "op/words.h"
 #include "base/error.h"
 #include "math/order.h"
@@ -61,6 +62,6 @@ int dtn_local_order(const struct dtn_local *local,
     int rc = order_check(local, parts, dim, err);
 
     if (rc == 0)
-        dtn_order(&order, parts->in, parts->work);
+        dtn_op_order(parts, &order, parts->in);
     return rc;
 }

@@ -1,7 +1,7 @@
 /* test_compute_rows.c - the kernels of reductions, rows and products
  *
  * As test_compute.c: reductions of any dimensions, softmax, norms, what is
- * found by index, and products have the bits of lib/math.
+ * found by index, products, and rows in order have the bits of lib/math.
  *
  * Without this test, a sum on a GPU could have its terms in another order than
  * on a CPU, and training would go another way on it.
@@ -9,9 +9,11 @@
 #include "base/compiler.h"
 #include "base/dtype.h"
 #include "cuda/compute.h"
+#include "cuda/compute_order.h"
 #include "cuda/compute_rows.h"
 #include "math/matmul.h"
 #include "math/norm.h"
+#include "math/order.h"
 #include "math/reduction.h"
 #include "math/select.h"
 #include "math/softmax.h"
@@ -340,6 +342,92 @@ static void test_matmul(int engine)
        engine_name(engine));
 }
 
+/* --------------------------------------------------------------- order --- */
+
+/* A sort, or some elements of each row from one on: the largest, a median, the
+ * most frequent.
+ */
+static struct dtn_order order_draw(const struct dtn_array *in, int64_t *takenp)
+{
+    const int dim = rand_below(&seed, in->ndim), n = (int)in->shape[dim];
+    struct dtn_order order = { .dim = dim, .down = rand_below(&seed, 2) };
+
+    *takenp = n;
+    if (rand_below(&seed, 2) == 0 || n == 0)
+        return order;
+    order.first = rand_below(&seed, n);
+    *takenp = rand_below(&seed, n - (int)order.first + 1);
+    if (rand_below(&seed, 3) == 0 || *takenp == 0)
+        return order;
+    *takenp = 1;
+    order.often = rand_below(&seed, 2);
+    order.nan = !order.often;
+    order.down = false;
+    return order;
+}
+
+/* Of rows that have equal elements, zeros of both signs, and NaNs. */
+static bool order_is(int engine, enum dtensor_dtype t, int turn, int ndim,
+                     int64_t shape[])
+{
+    struct call call = { .nin = 1 }, places = { .nin = 0 };
+    struct dtn_launch launch;
+    struct dtn_order order;
+    int64_t taken;
+    void *memory;
+    bool right;
+
+    call.in[0] = sample_new(&seed, t, ndim, shape, rand_below(&seed, 2));
+    sample_fill(&seed, &call.in[0], rand_below(&seed, 3) == 0);
+    order = order_draw(&call.in[0], &taken);
+    shape[order.dim] = taken;
+    call_outputs(&seed, &call, t, ndim, shape, rand_below(&seed, 2));
+    call_outputs(&seed, &places, DTENSOR_I64, ndim, shape, false);
+    memory = malloc(dtn_order_workspace(&call.in[0], order.dim) + 1);
+    order.values = &call.want;
+    order.index = turn % 3 != 1 ? &places.want : NULL;
+    dtn_order(&order, &call.in[0], memory);
+    free(memory);
+    memory = aligned_alloc(64, (dtn_launch_order_bytes(&order, &call.in[0])
+                                / 64 + 1) * 64);
+    order.values = &call.got;
+    order.index = turn % 3 != 1 ? &places.got : NULL;
+    for (int i = 0; dtn_launch_order(&order, &call.in[0], memory, i, &launch);
+         i++)
+        engine_run(engine, &launch);
+    right = call_same("order", &call, false)
+         && call_same("places", &places, false);
+    free(memory);
+    call_end(&call);
+    call_end(&places);
+    return right;
+}
+
+/* The last one needs more memory than the launches take at once. */
+static void test_order(int engine)
+{
+    int64_t shape[DTENSOR_MAX_DIMS];
+    int tried = 0, wrong = 0;
+
+    for (int t = 0; t < DTENSOR_NDTYPES; t++)
+        for (int turn = 0; turn < 4 * CALLS; turn++) {
+            const int ndim = 1 + rand_below(&seed, 3);
+
+            if (dtn_dtype_kind(t) == DTN_DTYPE_COMPLEX)
+                continue;
+            sample_shape(&seed, ndim, 9, shape);
+            if (turn == 0)
+                shape[rand_below(&seed, ndim)] = 1 + rand_below(&seed, 3000);
+            wrong += !order_is(engine, t, turn, ndim, shape);
+            tried++;
+        }
+    shape[0] = 3;
+    shape[1] = 700001;
+    wrong += !order_is(engine, DTENSOR_U8, 1, 2, shape);
+    ok(wrong == 0, "%s: %d times rows are in the order of dtn_order()",
+       engine_name(engine), tried);
+}
+
 int main(void)
 {
     seed = rand_seed(6);
@@ -352,6 +440,7 @@ int main(void)
         test_norm(e);
         test_gather(e);
         test_matmul(e);
+        test_order(e);
     }
     return done();
 }

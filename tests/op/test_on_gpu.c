@@ -31,8 +31,6 @@ enum { ROWS = sizeof rows / sizeof rows[0] };
 static const char *const copied[] = {
     /* functions of libm */
     "asinh", "atan",
-    /* in order */
-    "median_dim", "mode", "kthvalue", "sort", "topk",
     /* integers, and powers by libm */
     "matmul i64", "powsum dim=0,p=3",
     /* several indices, and what is put to other dimensions than the first */
