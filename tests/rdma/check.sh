@@ -6,6 +6,7 @@
 # not reach the end of its plan has failed.  DTN_RDMA_IMAGE is the directory of
 # the guest's kernel (rdma-image).  DTN_RDMA_ONLY is part of the names of the
 # runs to make.  DTN_RDMA_PATIENCE multiplies the seconds that a guest may take.
+# With DTN_RDMA_SUITES=all gpusuites.sh runs all suites that there are.
 #
 # Without this test, nothing would run over verbs on a machine without an RDMA
 # device.
