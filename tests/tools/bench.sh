@@ -474,15 +474,15 @@ is "a wrong cluster file is exit 2, and said once" \
 run -q --local 2 -C "$tmp/tcp.ini" allreduce -e 8 -n 1
 is "two ranks on tcp agree" "$code $(cat "$tmp/err")" "0 "
 if [ $code = 0 ]; then
-    DTN_FAULT=drop_put=20 run -q --local 2 -C "$tmp/tcp.ini" allgather -b 64K -e 64K
+    DTN_FAULT=drop_put=20 run -q --local 2 -C "$tmp/tcp.ini" allgather -b 256K -e 256K
     is "a put that is lost is a wrong result: exit 1" "$code" 1
     is "... whose first wrong element is printed" "$(grep -cE \
-        '^dtensor-bench: allgather f32 65536 bytes: rank [01] \[[0-9]+\]: got [-0-9.e+]+, expected [0-9.]+$' \
+        '^dtensor-bench: allgather f32 262144 bytes: rank [01] \[[0-9]+\]: got [-0-9.e+]+, expected [0-9.]+$' \
         "$tmp/err")" "$(grep -c . "$tmp/err")"
     is "... and counted" "$(awk '$14 > 0' "$tmp/out" | wc -l)" 1
     for test in allgatherv all_to_allv sendrecv; do
         DTN_FAULT=drop_put=10 run -q --local 2 -C "$tmp/tcp.ini" $test \
-            -b 64K -e 64K
+            -b 256K -e 256K
         is "... and of $test" "$code $(awk '$14 > 0' "$tmp/out" | wc -l)" "1 1"
     done
     DTN_FAULT=kill_signal=30 run -q --local 2 -C "$tmp/tcp.ini" allreduce
