@@ -312,6 +312,21 @@ static int watch_named(const struct dtn_boot *boot)
     return named;
 }
 
+/* How this culprit was lost.  Of a lost link the other end is lost too, on its
+ * account.
+ */
+static enum dtn_loss watch_loss_of(const struct dtn_boot *boot, int culprit)
+{
+    for (int r = 0; r < boot->cluster->world_size; r++) {
+        const struct dtn_peer_failure *failure = &boot->peer_failures[r];
+
+        if (failure->order > 0 && failure->loss != DTN_LOSS_NONE
+            && failure->culprit == culprit)
+            return failure->loss;
+    }
+    return DTN_LOSS_NONE;
+}
+
 /* May another host have news of a loss at the same time?  Of two hosts, the one
  * that is left has heard all that there is.
  */
@@ -343,11 +358,9 @@ int dtn_boot_agree(struct dtn_boot *boot, int rank, enum dtn_loss *loss)
     }
     named = watch_named(boot);
     if (named < 0 && lost)
-        named = watch_lowest(boot, rank);
-    if (named >= 0 && boot->peer_failures[named].loss != DTN_LOSS_NONE) {
-        *loss = boot->peer_failures[named].loss;
-        named = boot->peer_failures[named].culprit;
-    }
+        named = boot->peer_failures[watch_lowest(boot, rank)].culprit;
+    if (named >= 0)
+        *loss = watch_loss_of(boot, named);
     return dtn_pulse_agree(&boot->pulse, dtn_now_ns(),
                            named >= 0 ? named : rank, loss);
 }
