@@ -169,8 +169,7 @@ static void shm_why(const struct dtn_transport *tp, int peer, char *buf,
     left = atomic_load_explicit(&p->control->aborted, memory_order_relaxed)
          & DTN_SHM_LEFT;
     snprintf(buf, size, "pid %lld%s", (long long)p->process.pid,
-             left ? " has closed its context"
-             : dtn_shm_is_dead(p) ? " is gone" : "");
+             left ? " has closed its context" : "");
 }
 
 const struct dtn_transport_ops dtn_shm_ops = {
