@@ -118,7 +118,7 @@ for tool in dtensor-bench dtensor-conf dtensor-plan dtensor-run; do
         srun* | jq* | *./prog* | *\\ | *a.ini*) continue ;;
         *'exit $'*) expected=1 ;;
         esac
-        (umask 077 && timeout 120 bash -c "$command") >out 2>err </dev/null
+        (umask 077 && timeout 600 bash -c "$command") >out 2>err </dev/null
         status=$?
         if grep -q 'without libjansson' err; then
             skip_test "\$ $command" "$(head -n 1 err)"
