@@ -10,7 +10,7 @@
 #define NARROW(x)                                                             \
     _mm512_cvtps_ph(_mm512_loadu_ps(x), _MM_FROUND_TO_NEAREST_INT)
 #define NARROW_STORE(to, x) _mm256_storeu_si256((__m256i *)(to), x)
-#elif LANES_WIDTH == 1
+#elif LANES_WIDTH == 1 && defined(DTN_HAS_F16C)
 #define SOME 8
 #define WIDEN(x) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(x)))
 #define WIDE_STORE _mm256_storeu_ps

@@ -9,9 +9,12 @@ static atomic_int width = -1;     /* in use; -1: not known yet                */
 static int width_widest(void)
 {
 #ifdef DTN_WIDTHS
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") ||
-        !__builtin_cpu_supports("f16c"))
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
         return 0;
+#ifdef DTN_HAS_F16C
+    if (!DTN_HAS_F16C())
+        return 0;
+#endif
     if (!__builtin_cpu_supports("avx512f") ||
         !__builtin_cpu_supports("avx512bw") ||
         !__builtin_cpu_supports("avx512dq") ||

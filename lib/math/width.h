@@ -11,7 +11,15 @@
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define DTN_WIDTHS 3
+/* If the compiler cannot test the CPU for F16C, width 1 converts f16 by
+ * arithmetic.  Every CPU with AVX-512 has it.
+ */
+#if !defined(__clang__) && __GNUC__ >= 11
+#define DTN_HAS_F16C() __builtin_cpu_supports("f16c")
 #define DTN_TARGET_AVX2 __attribute__((target("avx2,fma,f16c")))
+#else
+#define DTN_TARGET_AVX2 __attribute__((target("avx2,fma")))
+#endif
 #define DTN_AVX512 "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c"
 #ifdef __clang__
 #define DTN_TARGET_AVX512 __attribute__((target(DTN_AVX512)))
