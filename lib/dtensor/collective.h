@@ -306,7 +306,7 @@ void dtensor_persistent_destroy(struct dtensor_persistent *persistent);
 
 /* Send to, or receive from, a position of the mesh; only the two ranks take
  * part.  Messages between two ranks are matched in the order of the calls.
- * Messages of up to 4 KiB are eager: sent without waiting for the receiver.
+ * Messages of up to 4 KiB, over tcp 64, are eager: no wait for the receiver.
  *
  * Collective: no - the peer must make the other call, with the same number of
  *         elements and dtype.   Blocks: until this rank's buffer may be used

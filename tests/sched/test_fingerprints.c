@@ -200,9 +200,9 @@ static void test_messages(const char *wire)
     test_pair(wire, 2, passed, "send", 2346269, 1000000);
     test_pair(wire, 2, swapped, "all_to_allv", 2346269, 1000000);
     for (size_t i = 0; i < DTN_COUNT(fibonacci); i++) {
-        test_pair(wire, 2, passed, "send", 1200 + fibonacci[i], 1200);
-        test_pair(wire, 2, passed, "send", 1200, 1200 + fibonacci[i]);
-        test_pair(wire, 2, swapped, "all_to_allv", 1200 + fibonacci[i], 1200);
+        test_pair(wire, 2, passed, "send", 20000 + fibonacci[i], 20000);
+        test_pair(wire, 2, passed, "send", 20000, 20000 + fibonacci[i]);
+        test_pair(wire, 2, swapped, "all_to_allv", 20000 + fibonacci[i], 20000);
     }
 }
 
