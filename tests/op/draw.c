@@ -81,3 +81,17 @@ bool draw_placements(uint64_t *state, bool terms, struct dtensor_spec *spec,
     }
     return whole;
 }
+
+const char *draw_words(const struct dtensor_op_call *call,
+                       const struct dtensor_spec spec[])
+{
+    static char text[1000];
+    size_t at = (size_t)snprintf(text, sizeof text, "%s", call->op);
+
+    for (int i = 0; i < call->nin; i++) {
+        text[at++] = ' ';
+        at += (size_t)dtensor_spec_format(&spec[i], text + at,
+                                          sizeof text - at);
+    }
+    return text;
+}

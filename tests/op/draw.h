@@ -22,4 +22,10 @@ const char *draw_input(uint64_t *state, const char *text, struct whole *w);
 bool draw_placements(uint64_t *state, bool terms, struct dtensor_spec *spec,
                      int64_t lengths[]);
 
+/* "matmul S(0),R R,S(1)", the call in the words of a failure; until the next
+ * call.
+ */
+const char *draw_words(const struct dtensor_op_call *call,
+                       const struct dtensor_spec spec[]);
+
 #endif

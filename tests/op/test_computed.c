@@ -124,19 +124,6 @@ static void inputs_make(struct job *job, struct drawn *c)
 
 /* ------------------------------------------------------------ comparing --- */
 
-static const char *words(const struct drawn *c)
-{
-    static char text[1000];
-    size_t at = (size_t)snprintf(text, sizeof text, "%s", c->call.op);
-
-    for (int i = 0; i < c->call.nin; i++) {
-        text[at++] = ' ';
-        at += (size_t)dtensor_spec_format(&c->spec[i], text + at,
-                                          sizeof text - at);
-    }
-    return text;
-}
-
 static bool near(double a, double b, double bound)
 {
     if (isnan(a) || isnan(b))
@@ -167,7 +154,8 @@ static void output_check(struct job *job, const struct row *row,
         const double have = dtn_load(spec->dtype, full, i);
 
         need(near(have, whole->at[i], bound_of(row, c)),
-             "%s (%s): element %zu is %.17g, not %.17g", words(c), row->args,
+             "%s (%s): element %zu is %.17g, not %.17g",
+             draw_words(&c->call, c->spec), row->args,
              i, have, whole->at[i]);
     }
 }
@@ -264,7 +252,8 @@ static void one_case(struct job *job, const struct row *row,
         need(dtensor_op(row->op, c->call.nin,
                         (const struct dtensor *const *)c->tensor,
                         &c->call.args, 1, none, &job->err) == DTENSOR_EINVAL &&
-             !none[0], "%s is inferred to be refused, but runs", words(c));
+             !none[0], "%s is inferred to be refused, but runs",
+             draw_words(&c->call, c->spec));
     if (job->rank == 0) {
         counts->refused += rc != 0;
         counts->moved += rc == 0 && moves(c);

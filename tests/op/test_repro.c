@@ -107,19 +107,6 @@ static bool case_draw(struct job *job, uint64_t *state, const struct row *row,
     return true;
 }
 
-static const char *words(const struct drawn *c)
-{
-    static char text[1000];
-    size_t at = (size_t)snprintf(text, sizeof text, "%s", c->call.op);
-
-    for (int i = 0; i < c->call.nin; i++) {
-        text[at++] = ' ';
-        at += (size_t)dtensor_spec_format(&c->spec[i], text + at,
-                                          sizeof text - at);
-    }
-    return text;
-}
-
 /* The bits of output k are kept by one rank, and compared by others. */
 static void output_compare(struct job *job, const struct drawn *c,
                            struct bits *bits, int k, const struct dtensor *t)
@@ -130,12 +117,14 @@ static void output_compare(struct job *job, const struct drawn *c,
 
     for (int d = 0; d < spec->ndim; d++)
         size *= (size_t)spec->shape[d];
-    need(size <= sizeof full, "%s: %zu bytes", words(c), size);
+    need(size <= sizeof full, "%s: %zu bytes",
+         draw_words(&c->call, c->spec), size);
     good(dtensor_full_tensor(t, full, size, &job->err));
     if (job->n == 1 && bits->nout == 0)
         memcpy(bits->out[k], full, size);
     need(memcmp(full, bits->out[k], size) == 0,
-         "%s: output %d has other bits than on one rank", words(c), k);
+         "%s: output %d has other bits than on one rank",
+         draw_words(&c->call, c->spec), k);
 }
 
 static void case_run(struct job *job, const struct row *row,

@@ -98,19 +98,6 @@ static bool inputs_make(struct job *job, uint64_t *state,
     return fits;
 }
 
-static const char *words(const struct drawn *c)
-{
-    static char text[1000];
-    size_t at = (size_t)snprintf(text, sizeof text, "%s", c->call.op);
-
-    for (int i = 0; i < c->call.nin; i++) {
-        text[at++] = ' ';
-        at += (size_t)dtensor_spec_format(&c->spec[i], text + at,
-                                          sizeof text - at);
-    }
-    return text;
-}
-
 /* As if the context had decided nothing, and taken no memory for operators. */
 static void decisions_drop(struct dtensor_ctx *ctx)
 {
@@ -147,7 +134,7 @@ static void runs_check(struct job *job, struct drawn *c)
     allocated = 0;
     run(job, c);
     need(allocated == c->info.scratch_bytes, "%s: it took %zu bytes, and said "
-         "%llu", words(c), allocated,
+         "%llu", draw_words(&c->call, c->spec), allocated,
          (unsigned long long)c->info.scratch_bytes);
     for (int k = 0; k < 3; k++) {
         const long before = allocations;
@@ -156,7 +143,8 @@ static void runs_check(struct job *job, struct drawn *c)
         if (allocations - before < least)
             least = allocations - before;
     }
-    need(least == 0, "%s: a repeated call makes %ld allocations", words(c),
+    need(least == 0, "%s: a repeated call makes %ld allocations",
+         draw_words(&c->call, c->spec),
          least);
 }
 

@@ -12,6 +12,7 @@
  */
 #include "base/dtype.h"
 #include "dtensor.h"
+#include "tests/op/draw.h"
 #include "tests/op/naive.h"
 #include "tests/support/rand.h"
 #include "tests/support/job.h"
@@ -214,19 +215,6 @@ static void loss_add(struct job *job, const struct drawn *c, int k,
 
 /* ------------------------------------------------------------ comparing --- */
 
-static const char *words(const struct drawn *c)
-{
-    static char text[1000];
-    size_t at = (size_t)snprintf(text, sizeof text, "%s", c->call.op);
-
-    for (int i = 0; i < c->call.nin; i++) {
-        text[at++] = ' ';
-        at += (size_t)dtensor_spec_format(&c->spec[i], text + at,
-                                          sizeof text - at);
-    }
-    return text;
-}
-
 /* The gradient of input i by differences. */
 static void input_check(struct job *job, struct drawn *c, int i,
                         const double have[])
@@ -244,7 +232,8 @@ static void input_check(struct job *job, struct drawn *c, int i,
         c->in[i].at[e] = x;
         slope = (up - down) / (2 * step);
         need(fabs(have[e] - slope) <= 2e-5 * (1 + fabs(slope)), "%s: the "
-             "gradient of element %d of input %d is %.9g, not %.9g", words(c),
+             "gradient of element %d of input %d is %.9g, not %.9g",
+             draw_words(&c->call, c->spec),
              (int)e, i, have[e], slope);
         if (job->rank == 0)
             counts->elements++;
@@ -262,7 +251,8 @@ static void gradients_check(struct job *job, struct drawn *c,
 
         if (!smooth(&c->spec[i]))
             continue;
-        need(grad, "%s: input %d has no gradient", words(c), i);
+        need(grad, "%s: input %d has no gradient",
+             draw_words(&c->call, c->spec), i);
         good(dtensor_full_tensor(grad, full, (size_t)whole_count(&c->in[i]) *
                                  sizeof full[0], &job->err));
         if (dtensor_mesh_index(c->spec[i].mesh, job->rank) == 0)
@@ -292,7 +282,7 @@ static void case_run(struct job *job, struct drawn *c)
     }
     good(dtensor_tape_end(tape, &job->err));
     need(dtensor_tape_backward(tape, loss, NULL, &job->err) == 0, "%s (%s)",
-         words(c), job->err.text);
+         draw_words(&c->call, c->spec), job->err.text);
     gradients_check(job, c, tape);
     dtensor_tape_destroy(tape);
     dtensor_destroy(loss);
