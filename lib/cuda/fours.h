@@ -1,4 +1,4 @@
-/* fours.h - four neighbours of a type of float at once
+/* fours.h - vectorized loads and stores: four consecutive floats of any type
  *
  * They are 16 bytes of f32, 8 of f16 or bf16, 4 of f8, and begin at a multiple
  * of that.
