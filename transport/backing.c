@@ -1,22 +1,22 @@
 /* backing.c - the host's memory as the memory of an arena
  *
  * A peer maps the whole range once.  So it reaches a new tensor later with an
- * offset only, without a registration, a file descriptor or a system call.
- * The range is a sparse file without a name (memfd): 4 ranks on a host of
- * 64 GiB get 64 GiB of addresses each (see arena_size.c), and no page of memory
- * before they write.  Seals fix its size, so a process that maps it cannot be
- * killed by a truncation (SIGBUS).  A file without a name disappears with the
- * last process, however that ends.
+ * offset only, without a registration, a file descriptor or a system call.  The
+ * range is a sparse file without a name (memfd): 4 ranks on a host of 64 GiB
+ * get 64 GiB of addresses each (see arena_size.c), and no page of memory before
+ * they write.  Seals fix its size, so a process that maps it cannot be killed
+ * by a truncation (SIGBUS).  A file without a name disappears with the last
+ * process, however that ends.
  *
  * A network card translates addresses faster with larger pages.  If the
  * administrator has reserved enough pages of 2 MiB for the whole range, they
- * are used.  Enough for a part is no use: the first access to a page that is
- * not there would be a fatal signal.  Otherwise the kernel is asked for
- * transparent huge pages.
+ * are used.  If there are pages for only a part, they are not used: the first
+ * access to a missing page would be a fatal signal.  Otherwise the kernel is
+ * asked for transparent huge pages.
  *
  * A core file would have every page of the range, written or not; 24 GiB take 3
- * minutes.  So it has those from the start of the range to the last block that
- * was ever in use, rounded up to a power of two.
+ * minutes.  So it has only the pages from the start of the range to the last
+ * block that was ever in use, rounded up to a power of two.
  */
 #include "transport/backing.h"
 #include "base/error.h"

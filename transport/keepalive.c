@@ -5,8 +5,8 @@
  * first probe is sent after 1 s without data, and the peer is dead 10 probes
  * later.  The kernel counts whole seconds, so times are rounded up, and sends
  * at most 127 probes.  Heartbeats find such a host sooner (lib/boot).  The
- * peer's kernel answers them.  So this finds a host without power or network,
- * but no process that is stopped.
+ * peer's kernel answers the probes.  So they find a host without power or
+ * network, but not a process that is stopped.
  */
 #include "transport/keepalive.h"
 #include "cluster/cluster.h"

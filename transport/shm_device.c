@@ -1,14 +1,15 @@
 /* shm_device.c - the device memory of ranks of the same host
  *
- * A rank shows its peers the pieces of its device arena that they may map: a
- * table in host memory, which grows when a buffer in a new piece is named.  A
- * peer takes the file of a piece from this rank's process (pidfd_getfd(), which
- * is allowed where cross-memory attach is), and maps it at addresses of its
- * own.  No CPU goes there; the peer's device does.
+ * A rank publishes the pieces of its device arena that peers may map.  The
+ * table of pieces is in host memory, and grows when a buffer in a new piece is
+ * named.  A peer gets the file descriptor of a piece from this rank's process
+ * (pidfd_getfd(), which is allowed where cross-memory attach is), and maps the
+ * piece at its own addresses.  Only the peer's device accesses these addresses,
+ * not its CPU.
  *
- * The first piece is shown at once.  Each peer tries to map it and writes into
- * our lane whether it could.  Device memory is named to peers only if all that
- * are connected could.
+ * The first piece is published at once.  Each peer tries to map it and writes
+ * the result into our lane.  Device memory is named to peers only if all
+ * connected peers could map it.
  */
 #include "base/error.h"
 #include "base/log.h"

@@ -2,12 +2,13 @@
  *
  * Memory of the arena is mapped by the peers.  Private memory, outside the
  * arena, is named to them from 32 KiB on, if all of them can read it by
- * cross-memory attach; smaller memory is staged by the caller, which is faster.
+ * cross-memory attach.  Smaller private memory is staged by the caller, which
+ * is faster.
  *
- * The kernel finds private memory by the number of the process, which another
- * process can get after the peer's death.  It gets it only once a pidfd has
- * reported the death.  So bytes that were read are the peer's if health() finds
- * it alive afterwards, and none are written before it was found alive.
+ * The kernel finds private memory by the process id, which another process can
+ * get after the peer's death, but not before a pidfd has reported the death.
+ * So bytes that were read belong to the peer if health() finds it alive
+ * afterwards, and bytes are written only after the peer was found alive.
  */
 #include "base/copy.h"
 #include "transport/arena.h"

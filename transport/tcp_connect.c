@@ -1,19 +1,19 @@
 /* tcp_connect.c - connections between ranks
  *
- * Of two ranks the higher connects and the lower accepts, so each pair gets
- * exactly one connection: 8 ranks that all talk to each other have 28, each
+ * Of two ranks the higher one connects and the lower one accepts, so each pair
+ * has exactly one connection: 8 ranks that all talk to each other have 28, each
  * rank 7.
  *
- * The address of a rank has a random key, which only the ranks of this job
- * know, because addresses travel sealed while the job starts.  The rank that
- * connects sends its number, random bytes, and a proof that it knows the key of
- * the other; the answer proves the same of its own key, for these random bytes.
- * A key is good for one context, and each rank connects to it once, so a hello
- * that was recorded is worth nothing.
+ * The address of a rank includes a random key.  Only the ranks of this job know
+ * it, because addresses are sealed when they are exchanged at the start.  The
+ * rank that connects sends its number, random bytes, and a proof that it knows
+ * the key of the other rank.  The answer proves the same for the connecting
+ * rank's key and these random bytes.  A key is valid for one context, and each
+ * rank connects with it once, so a recorded hello is useless.
  *
- * A port scanner, or a rank of an earlier job, has no proof: it is closed after
- * 2 s, or as soon as 64 others wait who have not said anything either.  A rank
- * that is closed among them tries again.
+ * A port scanner, or a rank of an earlier job, has no proof.  Its connection is
+ * closed after 2 s, or as soon as 64 newer ones wait without a proof.  A rank
+ * whose connection is closed for that reason connects again.
  */
 #include "base/error.h"
 #include "base/log.h"

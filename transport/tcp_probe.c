@@ -1,18 +1,18 @@
 /* tcp_probe.c - is the peer still there?
  *
- * No packet tells that a host lost power.  The kernel's keep-alive finds it
- * while the connection is idle.  But while bytes are on their way the kernel
+ * No packet reports that a host lost power.  The kernel's keep-alive detects
+ * this on an idle connection.  But while bytes are unacknowledged the kernel
  * only sends them again, for 15 minutes.  So a rank that waits asks the kernel
- * how long ago the peer's last acknowledgement came.  For a process that is
- * only stopped, its kernel acknowledges.
+ * how long ago the peer's last acknowledgement arrived.  If the peer's process
+ * is only stopped, its kernel still acknowledges.
  *
- * A peer that is to connect to this rank has no connection yet: of two ranks
- * the higher connects, when it first needs the other.  But it has a listener,
- * which is closed when it gives up, leaves or dies; then its host refuses a
- * connection at once.  So a rank that waits tries to connect after 1 ms, 20,
- * 40, ... then once a second, and closes that connection at once.  A dead peer
- * is known within a second.  A peer that computes for ten minutes finds 600
- * connections to drop.
+ * There may be no connection yet: of two ranks the higher one connects, when it
+ * first needs the other.  But the higher rank has a listener, which is closed
+ * when it gives up, leaves or dies; then its host refuses connections at once.
+ * So a rank that waits tries to connect after 1 ms, 20, 40, ... then once a
+ * second, and closes each such connection at once.  A dead peer is known within
+ * a second.  A peer that computes for ten minutes finds 600 connections to
+ * drop.
  */
 #include "base/wait.h"
 #include "transport/tcp.h"

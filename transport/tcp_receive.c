@@ -1,13 +1,14 @@
 /* tcp_receive.c - frames from a peer
  *
- * Bytes that arrive are read straight into the memory that they are for, even
- * while this rank waits to send.  So two ranks that put a gigabyte to each
- * other both make progress.
+ * Bytes that arrive are read directly into their destination, even while this
+ * rank waits to send.  So two ranks that put a gigabyte to each other both make
+ * progress.
  *
- * A frame that is not known yet is read to the stage, as far as it has come, in
- * one call: a second one for the rest of 32 KiB comes after an acknowledgement
- * of the first, which takes 3 us.  The data of a signal go from there to where
- * the caller awaits them, or to the ring, if he does not yet.
+ * The beginning of a new frame, and all that has arrived behind it, is read
+ * into the stage by one call.  A second call would get the rest of 32 KiB only
+ * after the first part was acknowledged, which takes 3 us.  The data of a
+ * signal are copied from the stage to the buffer in which the caller awaits
+ * them, or into the ring if the caller does not wait yet.
  */
 #include "base/log.h"
 #include "transport/tcp.h"

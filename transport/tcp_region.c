@@ -1,8 +1,9 @@
 /* tcp_region.c - memory that peers may write
  *
- * A table of ranges.  A peer names a range by its index and by how often that
- * entry of the table was used.  So the name "index 3, second use" reaches
- * nothing once that range was unregistered, even if entry 3 has another range.
+ * A table of ranges.  A peer names a range by its index and by the number of
+ * times that this entry of the table was used.  So after a range was
+ * unregistered, the name "index 3, second use" is invalid, even if entry 3 has
+ * another range now.
  */
 #include "base/array.h"
 #include "transport/tcp.h"

@@ -1,21 +1,21 @@
 /* tcp_send.c - puts, signals and credit as frames on a stream
  *
- * A stream keeps order, so a signal that is sent after a put is seen after it.
- * A frame has a header of 32 bytes and at most 64 KiB that follow; 1 MiB is 16
- * PUTs.  No send waits.  What the socket does not take of a frame is copied,
- * but for the bytes of a PUT, which stay where they are; put() returns EAGAIN
- * until all of it was sent.
+ * A stream keeps its order, so a signal that is sent after a put is seen after
+ * it. A frame has a header of 32 bytes and a body of at most 64 KiB; 1 MiB is
+ * 16 PUTs. No send waits.  If the socket does not take a whole frame, the rest
+ * is copied. The exception is the body of a PUT, which is not copied: put()
+ * returns EAGAIN until all of it was sent.
  *
  * The last PUT is held until the next signal, put, flush or turn of progress,
- * so that a put and its signal are one call of the system.  In two calls, with
- * MSG_MORE for the first, 8 to 32 KiB took 30 us more: the kernel kept bytes
- * back until what was under way had been acknowledged.
+ * so a put and its signal are one system call.  With two calls, and MSG_MORE
+ * for the first, 8 to 32 KiB took 30 us more: the kernel held bytes back until
+ * earlier bytes had been acknowledged.
  *
- * The queue of signals is bounded by credit.  Every frame tells how many
- * signals its sender has consumed so far, and a sender never has more than 16
- * beyond that on their way, nor more than 128 KiB of their data.  If no other
- * frame goes that way, a CREDIT frame tells it, once 8 or 64 KiB were consumed,
- * or when this rank is idle.
+ * Credit bounds the queue of signals.  Every frame carries the number of
+ * signals that its sender has consumed.  A sender is never ahead of that by
+ * more than 16 signals, or by more than 128 KiB of their data.  If no other
+ * frame is sent, a CREDIT frame carries the number: after 8 signals or 64 KiB
+ * were consumed, or when this rank is idle.
  */
 #include "transport/tcp.h"
 #include "transport/transport.h"

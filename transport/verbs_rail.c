@@ -4,12 +4,12 @@
  * both.  `hca = mlx5_0+mlx5_1` gives it two rails.  Each rail is a device with
  * a protection domain, a completion queue, queue pairs to every peer, and its
  * own key for each region of memory.  A put of 1 MiB over rails of 200 and 100
- * Gb/s is two writes, of 684 KiB and 340 KiB.  Its signal goes by rail 0, and
- * counts when rail 1 has written its stripe number too.
+ * Gb/s is two writes, of 684 KiB and 340 KiB.  Its signal goes over rail 0, and
+ * is valid when rail 1 has written its stripe number too.
  *
- * Rail 0 also meets the peers, so nothing works without it.  When a rail fails,
- * the connection fails with an error that names the rail: nobody knows which of
- * its last writes arrived.
+ * Rail 0 also exchanges the queue pair numbers with peers, so nothing works
+ * without it.  When a rail fails, the connection fails with an error that names
+ * the rail, because it is unknown which of its last writes arrived.
  */
 #include "base/error.h"
 #include "cluster/cluster.h"

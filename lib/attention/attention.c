@@ -1,9 +1,12 @@
 /* attention.c - dtensor_attention()
  *
- * Where no sequence is cut the operator does it; with heads cut in place of the
- * sequence too, between redistributes.  A tape notes these.  The ring and the
- * gathering way are one call for the tape, which keeps q, k, v, the result and
- * the logarithms of the sums for it.
+ * If no rank holds only a part of the sequence, the operator computes it.  If
+ * the sequence is sharded, way.c chooses one of four ways: the ring (ring.c), a
+ * gather of keys and values (gather.c), heads that are sharded instead of the
+ * sequence, or whole tensors.  In the last two the operator runs between
+ * redistributes, and the tape notes these calls one by one.  The tape notes the
+ * first two ways as one call, for which it keeps q, k, v, the result, and the
+ * logarithms of the sums.
  */
 #include "attention/attention.h"
 #include "base/dtype.h"

@@ -1,9 +1,10 @@
 /* blocks.c - attention of this rank's queries to some of the keys
  *
- * A run of queries sees a run of keys whole, up to its own rows, or not at all.
- * Two runs of one sequence are the same, or have no row in common, or one holds
- * the other; so that each pair is at most two products: with the keys before
- * the queries, and with those of the same rows under the causal mask.
+ * Under a causal mask a query sees the keys up to its own row.  So a run of
+ * queries sees a run of keys entirely, up to the diagonal, or not at all.  Two
+ * runs of one sequence are equal or disjoint, or one contains the other.  So
+ * each pair of runs needs at most two products: one with the keys before the
+ * queries, and one with the keys of the same rows, under the mask.
  */
 #include "attention/blocks.h"
 #include "base/dtype.h"

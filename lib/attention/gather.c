@@ -1,8 +1,8 @@
-/* gather.c - all keys and values are gathered
+/* gather.c - attention with all keys and values gathered
  *
- * One exchange before the arithmetic; each rank has all keys and values then.
- * In the backward each rank finds a term of the gradients of all of them, and
- * one exchange adds the terms and cuts the sum.
+ * One exchange before the computation gives each rank all keys and values.  In
+ * the backward each rank computes a term of the gradients of all keys and
+ * values; one exchange then sums the terms and shards the sum.
  */
 #include "attention/attention.h"
 #include "base/dtype.h"

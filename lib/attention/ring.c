@@ -1,10 +1,12 @@
-/* ring.c - keys and values go round
+/* ring.c - attention with keys and values that move around a ring of ranks
  *
- * Each rank computes with the keys and values that it has, while it sends them
- * to the next rank and receives those of the rank before into a second buffer.
- * After n - 1 such steps each has seen all.  In the backward what a rank finds
- * for keys and values follows them by one step: it is sent on while the next
- * ones are computed with, and comes home with the last step.
+ * In each step a rank computes with the keys and values that it has.  Meanwhile
+ * it sends them to the next rank, and receives those of the previous rank into
+ * a second buffer.  After n - 1 steps each rank has seen all of them.
+ *
+ * In the backward the gradients of keys and values follow them one step later:
+ * a rank sends them on while it computes with the next keys and values.  The
+ * last step brings them back to their owner.
  */
 #include "attention/attention.h"
 #include "base/dtype.h"

@@ -1,8 +1,9 @@
-/* way.c - how attention is computed where the sequence is cut
+/* way.c - which way attention is computed if the sequence is sharded
  *
- * What a way costs is what it moves, less what the ring moves while its ranks
- * compute, and what the slowest rank computes more than its share: of 4 ranks
- * with S(2) under a causal mask the last has 7/4 of it.
+ * The cost of a way has two parts: the bytes that it moves, except those that
+ * the ring moves while its ranks compute; and the extra work of the rank that
+ * has the most.  Under a causal mask the last of 4 ranks with S(2) has 7/4 of
+ * an even share of the work.
  */
 #include "attention/way.h"
 #include "base/error.h"

@@ -1,26 +1,28 @@
-/* bypass.c - a way around a link between hosts that is silent
+/* bypass.c - a connection around a silent link between two hosts
  *
- * Host 0 and host 2 hear nothing of each other.  Host 1, which is told so by
- * host 0, connects to host 2, which now listens:
+ * Host 0 and host 2 receive nothing from each other.  Host 0 reports this to
+ * host 1, which connects to host 2; host 2 listens since the link became
+ * silent:
  *
  *          0                    0
  *         / x                  /
  *        1   2                1 --- 2
  *
- * So each of the two hears that the other runs (silence.c).  If it is host 0
- * that is dead, hosts 1 and 2 find each other the same way and agree.
+ * Over host 1, hosts 0 and 2 learn that the other one still runs (silence.c).
+ * If host 0 is dead, hosts 1 and 2 connect in the same way and agree on that.
  *
- * The one that connects is the parent of the silent link's upper host; at the
- * root it is the root's other child.  Of two children that lose the root the
- * second connects to the first.  So a part of the tree is never connected
- * twice, and what is flooded ends.
+ * The host that connects is the parent of the upper host of the silent link.
+ * If the upper host is the root, it is the root's other child.  If both
+ * children lose the root, the second connects to the first.  So no part of the
+ * tree is connected twice, and flooded messages come to an end.
  *
- * Nobody listens before a link is silent, and what connects then must prove
+ * No host listens before a link is silent.  A host that connects must prove
  * that it belongs to the job, as when ranks join (knock.c).
  *
- * Host 1 may still be joining when host 2 has lost the root.  Then nobody calls
- * or answers.  But the kernel of a host that is reached refuses a connection.
- * So who is not called knocks itself, to learn that it is not cut off.
+ * Host 1 may still be joining when host 2 has lost the root.  Then nobody
+ * connects to host 2, and nobody answers it.  But the kernel of a reachable
+ * host refuses its connections.  So a host to which nobody connects tries to
+ * connect itself, and learns from the refusal that it is not cut off.
  */
 #include "boot/bypass.h"
 #include "base/wait.h"

@@ -1,14 +1,15 @@
-/* drain.c - the outcome of a round goes to the children
+/* drain.c - sends the outcome of a round to the children
  *
- * A rank that knows the outcome of a round leaves it when the sockets of its
- * children have taken the outcome.  In a job of 4,096 ranks that is 900 KB for
- * each child, more than a socket holds.
+ * A rank that knows the outcome of a round ends the round when the sockets of
+ * its children have taken the outcome.  In a job of 4,096 ranks the outcome has
+ * 900 KB for each child, more than a socket buffer holds.
  *
- * A child may be stopped just then, or its host be off.  The children that have
- * the answer may be done with joining, and expect heartbeats of this rank.  So
- * it does not wait for a child that takes nothing for dead_after: it sends it
- * nothing more and goes on.  In the next round that child is missing; after the
- * last one it is found stopped, as any other (watch.c).
+ * A child may be stopped at this time, or its host may be off.  The other
+ * children, which have the outcome, may have joined and expect heartbeats from
+ * this rank.  So this rank waits for a child that takes nothing for at most
+ * dead_after.  Then it sends it nothing more and goes on.  In the next round
+ * this child is missing; after the last round it is found stopped, like any
+ * other process (watch.c).
  */
 #include "boot/drain.h"
 #include "base/error.h"

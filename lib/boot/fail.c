@@ -3,15 +3,16 @@
  * The rank that finds a failure first writes the text and proposes it upward.
  * Rank 0 takes the first proposal and sends it down to all.  So 1024 ranks
  * return one text about the cause, not 1023 about closed connections.  A rank
- * that cannot reach rank 0 takes its own text, for itself and all below.
+ * that cannot reach rank 0 uses its own text, for itself and for all ranks
+ * below it.
  *
  * A timeout works the same way.  The rank whose deadline passes first reports
- * it to all around it, and so does who hears of it.  Rank 0 knows best which
- * ranks are missing, and which hosts have not answered this (judge.c), and
- * answers with a verdict.  Example with connect_timeout = 60s: the report is
- * sent at 60.0 s and answered some ms later.  The verdict is awaited until 60.4
- * s, plus 20 ms for each level of the tree (18 at most), and is then passed on
- * for 0.15 s.  So everything is closed by 60.91 s.
+ * it to all its neighbours, and each rank that gets the report passes it on.
+ * Rank 0 knows best which ranks are missing, and which hosts have not answered
+ * (judge.c). It answers with a verdict.  Example with connect_timeout = 60s:
+ * the report is sent at 60.0 s and answered some ms later.  Ranks wait for the
+ * verdict until 60.4 s, plus 20 ms for each level of the tree (18 at most), and
+ * then pass it on for 0.15 s.  So everything is closed by 60.91 s.
  */
 #include "boot/fail.h"
 #include "base/compiler.h"

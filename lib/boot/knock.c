@@ -1,18 +1,18 @@
-/* knock.c - the first frames between hosts: who is there, and proof of it
+/* knock.c - the first frames between two hosts: names and proofs
  *
  *     rank 4 -> rank 0   KNOCK: rank 4, job 17.0, way to prove, random bytes
  *     rank 0 -> rank 4   KNOCK: the same of rank 0
  *     rank 4 -> rank 0   PROOF, for both KNOCKs
  *     rank 4 -> rank 0   HELLO, sealed
- *     rank 0 -> rank 4   WELCOME, sealed: only who knows the key can send it
+ *     rank 0 -> rank 4   WELCOME, sealed: proves that rank 0 has the key
  *
  * Both proofs hold for this connection only: its keys are made from both
  * KNOCKs, which have the protocol's version, world size, rank, job and step,
- * the digest of the settings, and 32 random bytes of each side.  A recorded
- * handshake is worth nothing, and a rank of another job stays outside.
+ * the digest of the settings, and 32 random bytes of each side.  So a recorded
+ * handshake is useless, and a rank of another job cannot join.
  *
- * What comes before the proof is at most two frames of 512 bytes, for which
- * nothing is allocated.  What a KNOCK says is used for messages only.
+ * Before the proof a rank reads at most two frames of 512 bytes and allocates
+ * nothing for them.  The contents of a KNOCK are used in messages only.
  */
 #include "boot/knock.h"
 #include "base/error.h"

@@ -1,15 +1,16 @@
-/* leave.c - who has others below it in the tree leaves after them
+/* leave.c - a rank leaves the job after the ranks below it in the tree
  *
- * Ranks 0, 1 and 2 are three hosts, and rank 0 is done: it was the root of the
- * last broadcast.  Rank 1 still waits for rank 2, whose host loses its power
- * now.  Only rank 0 hears rank 2's heartbeats, and rank 1 hears only rank 0.
- * If rank 0 was gone, rank 1 would wait for op_timeout.
+ * Ranks 0, 1 and 2 are on three hosts.  Rank 0 was the root of the last
+ * broadcast and is done.  Rank 1 still waits for rank 2, whose host loses power
+ * now.  Only rank 0 receives rank 2's heartbeats; rank 1 hears of rank 2 only
+ * through rank 0. If rank 0 had left, rank 1 would wait until op_timeout.
  *
  * So the leader of a host stays until the ranks of its host and the leaders
- * below have left, which stay themselves for those below them: a millisecond,
- * where all make the same calls.  It beats and forwards news meanwhile.  A rank
- * that has failed itself, or knows who is lost, need not stay: it has told
- * those below.  One that hears nothing of a host below waits for the verdict.
+ * below it have left.  Those leaders wait for the ranks below them in the same
+ * way.  If all ranks make the same calls, this takes a millisecond.  Meanwhile
+ * the leader sends heartbeats and forwards news.  A rank need not stay if it
+ * has failed itself or knows who is lost, because it has told the ranks below
+ * it.  A rank that hears nothing from a host below it waits for the verdict.
  */
 #include "boot/leave.h"
 #include "base/wait.h"

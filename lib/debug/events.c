@@ -1,7 +1,7 @@
-/* events.c - what began and ended when, noted
+/* events.c - the begin and the end of each activity, recorded for a trace
  *
- * A begin gets a place only if there is one for its end too, so that a trace
- * that is full is a good one: what it has is whole.
+ * A begin is recorded only if there is also room for its end.  So a trace that
+ * ran out of room is still valid: every activity in it is complete.
  */
 #include "debug/counters.h"
 

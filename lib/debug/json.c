@@ -1,7 +1,7 @@
-/* json.c - what was counted, as JSON
+/* json.c - the counters, written as JSON
  *
- * An object for each scope, with those in it: what its collectives are, its
- * operators, redistributes and schedules, forward and backward.
+ * Each scope is an object.  It has its collectives, operators, redistributes
+ * and schedules, forward and backward, and the scopes inside it.
  */
 #include "base/error.h"
 #include "debug/counters.h"

@@ -1,8 +1,8 @@
-/* kinds.c - as which collectives a redistribute counts
+/* kinds.c - which collectives a redistribute counts as
  *
- * By what it changes, not by what runs: from S(0),P to R,S(0) it is an
- * all-gather along the first mesh dimension and a reduce-scatter along the
- * second, whatever route it takes.
+ * This depends on the change of placements, not on the route.  A redistribute
+ * from S(0),P to R,S(0) is an all-gather along the first mesh dimension and a
+ * reduce-scatter along the second, whichever route it takes.
  */
 #include "debug/counters.h"
 #include "mesh/mesh.h"

@@ -1,13 +1,14 @@
-/* laps.c - the time of the device
+/* laps.c - how long the device works on an activity
  *
- * What an activity gives the device is done later, in the order of a queue.  A
- * lap is two points in that queue: one noted when the activity begins and one
- * when it ends.  Between them the device does what the activity gave it; if it
- * was idle before, it also waits there for what comes.  Nobody waits for it:
- * times are read when laps run out, when somebody asks, and at the end.
+ * An activity enqueues work, and the device does it later, in the order of its
+ * queue.  A lap is two points in that queue: one enqueued when the activity
+ * begins and one when it ends.  Between them the device does the work of the
+ * activity; if it was idle before, the lap also includes its wait for this
+ * work.  The CPU does not wait for the points.  Their times are read when no
+ * free lap is left, when the program asks for the counters, and at the end.
  *
- * Clocks are brought together by the origin, a point that an idle device passes
- * at a time that the CPU knows.
+ * The origin relates the clock of the device to that of the CPU.  It is a point
+ * that the device passes while it is idle, at a time that the CPU knows.
  */
 #include "base/error.h"
 #include "base/wait.h"

@@ -1,8 +1,8 @@
 /* scopes.c - the tree of scopes
  *
- * The first scope is all.  A scope that is entered again in the same one is
- * found by its name, so that a loop of 1,000 steps that all open "step" has one
- * scope, entered 1,000 times.
+ * The first scope contains all others.  A scope that is entered again inside
+ * the same parent is found by its name.  So a loop of 1,000 steps that all open
+ * "step" has one scope, which was entered 1,000 times.
  */
 #include "debug/counters.h"
 

@@ -1,7 +1,7 @@
-/* text.c - what was counted, as text
+/* text.c - the counters, written as text
  *
- * In each scope stands first what was counted, then what it did itself, then
- * the scopes in it, four columns further right:
+ * Each scope shows first what was counted, then its own activities, then the
+ * scopes inside it, indented by four columns:
  *
  *   all
  *       forward allreduce: 1, 64 bytes predicted, 64 bytes sent in 9.1 us

@@ -1,8 +1,9 @@
-/* told.c - what the watcher of the context does
+/* told.c - the functions by which the context reports its activities
  *
- * Activities nest, so those that have not ended are a stack.  The outermost
- * redistribute or collective counts: an allreduce that is a step of a
- * redistribute adds its bytes to that, and is no collective of its own.
+ * Activities nest, so the open ones are a stack.  Only the outermost
+ * redistribute or collective counts: if an allreduce is a step of a
+ * redistribute, its bytes are added to the redistribute, and it does not count
+ * as a collective.
  */
 #include "base/wait.h"
 #include "debug/counters.h"

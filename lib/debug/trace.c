@@ -1,8 +1,8 @@
-/* trace.c - what began and ended when, written
+/* trace.c - the recorded events, written as a trace
  *
- * In the JSON of Chrome's trace events, which ui.perfetto.dev opens: a process
- * for each rank, times in microseconds since the clock CLOCK_MONOTONIC of the
- * host began, so that the ranks of a host can be laid over each other.
+ * The format is Chrome's trace event JSON, which ui.perfetto.dev opens.  Each
+ * rank is a process.  Times are microseconds of the host's CLOCK_MONOTONIC, so
+ * the traces of the ranks of one host have a common time axis.
  */
 #include "base/error.h"
 #include "debug/counters.h"

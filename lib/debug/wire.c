@@ -1,9 +1,9 @@
-/* wire.c - the bytes that transports take
+/* wire.c - counts the bytes that the transports accept
  *
- * While a context counts, its transports have other tables of functions, in
- * which put() and signal() add up what was taken and then call the transport's
- * own.  So a context that does not count pays nothing here.  What a signal says
- * of buffers is not counted, only the data of eager messages.
+ * While a context counts, its transports have other tables of functions.  Their
+ * put() and signal() add up the accepted bytes and call the transport's own
+ * functions.  So a context that does not count pays nothing.  Of a signal only
+ * the data of an eager message count, not the addresses of buffers.
  */
 #include "debug/counters.h"
 #include "sched/sched.h"

@@ -1,4 +1,4 @@
-/* write.c - parts of what is written */
+/* write.c - helpers of the text and JSON writers */
 #include "debug/write.h"
 #include "base/error.h"
 #include "debug/counters.h"

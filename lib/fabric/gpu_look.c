@@ -1,7 +1,8 @@
 /* gpu_look.c - the report of one rank on its GPU
  *
- * What the driver says of the device, what the kernel says of the driver and of
- * the machine.  No context is made: looking takes no memory of the device.
+ * It has what the driver reports about the device, and what the kernel reports
+ * about the driver and the machine.  No CUDA context is created, so this takes
+ * no device memory.
  */
 #include "device/cuda/driver.h"
 #include "fabric/gpu.h"

@@ -1,11 +1,11 @@
-/* gpu_share.c - can the ranks of a host map each other's GPU memory?  They try
+/* gpu_share.c - can the ranks of a host map each other's GPU memory?
  *
- * The driver may refuse to export memory, or to import that of a GPU which this
- * process does not see; the kernel may refuse the file of another process, by
- * Yama, by a filter of a container, or because it is in another PID namespace.
- * Nobody can be asked: so each rank takes the first piece of the next rank's
- * memory, as dtensor_init() does, and gives it back.  Of 8 ranks, rank 2 tries
- * that of rank 3, and rank 7 that of rank 0.
+ * The driver may refuse to export memory, or to import memory of a GPU that
+ * this process cannot see.  The kernel may refuse access to the file descriptor
+ * of another process: because of Yama, a seccomp filter of a container, or
+ * another PID namespace.  No query reports this.  So each rank maps the first
+ * piece of the next rank's memory, as dtensor_init() does, and unmaps it.  Of 8
+ * ranks, rank 2 tries that of rank 3, and rank 7 that of rank 0.
  */
 #include "base/error.h"
 #include "boot/boot.h"

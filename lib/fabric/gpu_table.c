@@ -1,7 +1,7 @@
-/* gpu_table.c - print what ranks say of their GPUs
+/* gpu_table.c - prints the reports of all ranks on their GPUs
  *
- * Ranks with the same sentence share a line: on a healthy cluster 1024 ranks
- * with 8 GPUs each host need a handful of lines.
+ * Ranks with the same sentence share a line.  So a healthy cluster of 1024
+ * ranks with 8 GPUs per host needs only a few lines.
  */
 #include "base/units.h"
 #include "fabric/gpu.h"

@@ -1,6 +1,6 @@
-/* gpu_words.c - what a rank's GPU is, and what is in the way of RDMA, in words
+/* gpu_words.c - a rank's GPU, and what prevents RDMA to it, as sentences
  *
- * A pure function of the report: each sentence has the finding and what to do.
+ * A pure function of the report.  Each sentence has the finding and the remedy.
  */
 #include "base/compiler.h"
 #include "base/units.h"

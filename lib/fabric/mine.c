@@ -1,6 +1,7 @@
-/* mine.c - the reports of this rank, by what the cluster file says of it
+/* mine.c - makes the reports of this rank
  *
- * Its card and its GPU are those that it would take in dtensor_init().
+ * They describe the card and the GPU that this rank would use in
+ * dtensor_init(), according to the cluster file.
  */
 #include "fabric/fabric.h"
 #include "fabric/gpu.h"

@@ -1,10 +1,11 @@
-/* agree.c - a failure of one rank becomes that of all
+/* agree.c - a failure of one rank becomes an error on all ranks
  *
- * A disk can be full for one rank of a thousand.  The others must not go on to
- * the next collective while it returns.  So all ranks take the minimum of three
- * numbers: the position of a rank that failed, what was seen in the file, and
- * the complement of that, whose minimum is the complement of the maximum.  Only
- * if a rank failed, its error is broadcast.
+ * A disk can be full for one rank of a thousand.  When that rank returns, the
+ * others must not continue to the next collective.  So all ranks take the
+ * minimum of three numbers: the position of a rank that failed, a hash of what
+ * the rank saw in the file, and the complement of that hash.  The minimum of
+ * the complement is the complement of the maximum, so differing hashes show.
+ * Only if a rank failed, its error is broadcast.
  */
 #include "file/agree.h"
 #include "base/error.h"

@@ -1,10 +1,10 @@
-/* load.c - a tensor from a file
+/* load.c - reads a tensor from a file
  *
- * All ranks look at the file, and go on only if they see the same.  Then each
- * reads its slabs (slabs.c), and these are redistributed to the placements that
- * the program wants.  A piece is read with all bytes that its checksum covers.
- * A file of 4 ranks that 3 ranks read has pieces that two of them need; both
- * read these.
+ * All ranks look at the file, and continue only if they see the same contents.
+ * Then each rank reads its slabs (slabs.c), and the slabs are redistributed to
+ * the placements that the program asked for.  A rank reads all bytes that a
+ * checksum covers, even if it needs only some of them.  If 4 ranks wrote the
+ * file and 3 read it, some pieces are needed by two ranks; both read them.
  */
 #include "base/error.h"
 #include "file/agree.h"

@@ -1,8 +1,8 @@
-/* look.c - what is in a file
+/* look.c - finds out what is in a file
  *
- * Its header says dtype and shape, and so where its elements end.  A file of
- * numpy.save() ends there: f32[3,4] has 128 + 48 bytes.  A file of
- * dtensor_save() goes on with checksums; anything else is damage.
+ * The header has the dtype and the shape, so it also says where the elements
+ * end. A file of numpy.save() ends there: f32[3,4] has 128 + 48 bytes.  A file
+ * of dtensor_save() continues with checksums.  Anything else is an error.
  */
 #include "base/error.h"
 #include "file/agree.h"

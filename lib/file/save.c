@@ -1,9 +1,9 @@
-/* save.c - a tensor to a file
+/* save.c - writes a tensor to a file
  *
- * The tensor is redistributed to slabs (slabs.c), which all ranks write at once
- * into PATH.part: f32[4096,4096] on 4 ranks is 16 MiB by each.  When all are on
- * disk, PATH.part becomes PATH in one step, so that a file of an earlier save
- * is there until the new one is whole.
+ * The tensor is redistributed to slabs (slabs.c), and all ranks write theirs at
+ * the same time into PATH.part: for f32[4096,4096] on 4 ranks, 16 MiB each.
+ * When all slabs are on disk, PATH.part is renamed to PATH.  So the file of an
+ * earlier save stays until the new one is complete.
  */
 #include "base/error.h"
 #include "file/agree.h"

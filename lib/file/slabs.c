@@ -1,10 +1,10 @@
-/* slabs.c - the bytes of a file that a rank writes and reads
+/* slabs.c - the byte ranges of a file that a rank writes and reads
  *
- * A file has the elements row-major, so a rank that holds whole rows writes one
- * range, and one that holds columns writes a short one for each row.  Before a
- * tensor is written it is cut along its first dimension that has an element for
- * each rank.  f32[2,512,1024] on 4 ranks is cut along dimension 1: each rank
- * has 2 ranges of 128 * 1024 elements, 512 KiB.
+ * The elements in a file are row-major.  So a rank that holds whole rows writes
+ * one range, and a rank that holds columns writes a short range for each row.
+ * Before a tensor is written it is sharded along its first dimension that has
+ * at least one element for each rank.  f32[2,512,1024] on 4 ranks is sharded
+ * along dimension 1: each rank has 2 ranges of 128 * 1024 elements, 512 KiB.
  */
 #include "file/slabs.h"
 #include "layout/layout.h"

@@ -1,11 +1,12 @@
 /* device.c - the GPU of a rank
  *
- * It is opened at the start if a mesh of the cluster file keeps tensors there,
- * and else when the program first asks for it, or first gives an address on a
- * GPU.  From then on the transports that can reach its memory in place do so.
+ * It is opened at the start if a mesh of the cluster file keeps tensors there.
+ * Otherwise it is opened when the program first asks for it, or first passes an
+ * address on a GPU.  From then on the transports that can access its memory in
+ * place do so.
  *
- * Whether an address is on a GPU only the driver knows.  A program that has not
- * loaded the driver has none; nothing is asked then.
+ * Only the driver knows whether an address is on a GPU.  If the program has not
+ * loaded the driver, it has no such address, and the driver is not asked.
  */
 #include "cluster/cluster.h"
 #include "cluster/world.h"

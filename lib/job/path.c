@@ -1,8 +1,8 @@
-/* path.c - how buffers of a device reach the peers, in words
+/* path.c - how device buffers reach the peers, as text
  *
  * "allreduce by ring over 4 ranks; GPU memory staged: tcp reaches host memory
- * only".  A run notes what it did (lib/coll/exec/direct.c); the words are put
- * together when somebody asks.
+ * only".  A run stores what it did (lib/coll/exec/direct.c); the text is
+ * composed when the program asks for it.
  */
 #include "job/path.h"
 #include "job/ctx.h"

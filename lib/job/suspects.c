@@ -1,17 +1,17 @@
-/* suspects.c - which hosts a failed job blames, for a script
+/* suspects.c - the hosts that a failed job blames, as a file for scripts
  *
  * A job script that starts the job again wants to leave out the host that
- * failed, and not the others.  DTN_REPORT names a file; the first rank that
- * fails makes it, and all others find it there:
+ * failed, and only that one.  DTN_REPORT names a file.  The first rank that
+ * fails creates it; the other ranks find it there and leave it unchanged:
  *
  *     {"schema": 1, "job": "17.0", "error": "EPEER", "reason": "host",
  *      "rank": 2,
  *      "suspects": [{"host": "node3", "ranks": [2, 3]}],
  *      "told_by": 0, "text": "rank 0 on node1: allreduce ..."}
  *
- * All ranks name the same culprit, so it does not matter who is first.  Whose
- * program is wrong, as after calls that differ, has no suspects: no other host
- * would help.
+ * All ranks name the same culprit, so it does not matter which one is first.
+ * If the program is wrong, for example after mismatched calls, the list of
+ * suspects is empty: other hosts would not help.
  */
 #include "job/suspects.h"
 #include "boot/boot.h"

@@ -1,10 +1,10 @@
-/* call.c - calls, with hooks
+/* call.c - calls a module, with its hooks
  *
  * The tensors of a call pass through stages: the hooks on the inputs, the
- * forward function, the hooks on the outputs.  A hook may put another tensor in
- * the place of one.  What a stage made and no later one reads is destroyed: an
- * input that a hook has made when the forward function is done, an output as
- * soon as a hook has replaced it.
+ * forward function, the hooks on the outputs.  A hook may replace a tensor by
+ * another one. A tensor that a stage made is destroyed when no later stage
+ * reads it: an input that a hook made is destroyed after the forward function,
+ * an output as soon as a hook has replaced it.
  */
 #include "base/array.h"
 #include "base/error.h"

@@ -1,7 +1,7 @@
-/* distribute.c - a tree distributed by a function that chooses placements
+/* distribute.c - distributes a tree by a function that chooses placements
  *
- * The function is asked for each parameter.  For those that it says nothing
- * about, each rank of the mesh holds the whole.
+ * The function is called for each parameter.  If it chooses no placements for a
+ * parameter, each rank of the mesh holds the whole parameter.
  */
 #include "base/error.h"
 #include "mesh/mesh.h"

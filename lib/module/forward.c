@@ -1,9 +1,10 @@
-/* forward.c - what a module computes that has no function of its own
+/* forward.c - computes a module that has no forward function of its own
  *
- * Its type is the name of an operator, which gets the inputs and then the
- * parameters: a module "linear" with the parameters weight and bias computes
- * linear(x, weight, bias).  Two types differ: an embedding has its table first,
- * and "sequential" is no operator, but its children one after another.
+ * The type of the module is the name of an operator, which gets the inputs and
+ * then the parameters: a module "linear" with the parameters weight and bias
+ * computes linear(x, weight, bias).  There are two exceptions.  An embedding
+ * passes its table before the inputs.  "sequential" is not an operator: it runs
+ * the children one after another.
  */
 #include "base/error.h"
 #include "module/module.h"

@@ -1,8 +1,8 @@
-/* module.c - making trees, and the parts of a module
+/* module.c - makes trees, and the parts of a module
  *
- * A module owns its children and parameters, so that a whole model is freed by
- * one call.  Adding a child is refused where it would make a circle: a module
- * is no child of itself or of one below it.
+ * A module owns its children and parameters, so one call frees a whole model.
+ * A module cannot become a child of itself or of a module below it, because the
+ * tree would have a cycle.
  */
 #include "module/module.h"
 #include "base/array.h"

@@ -1,10 +1,10 @@
-/* parallel.c - styles given to the modules that patterns name
+/* parallel.c - applies styles to the modules that patterns name
  *
- * A pattern is matched token by token: of "layers.*.up" the first token names a
- * child of the top, "*" all children of that, "up" one child of each.  First
- * all patterns find their modules and all styles are read; then the parameters
- * get their places; then nothing can fail any more, and the modules get their
- * hooks.
+ * A pattern is matched token by token: in "layers.*.up" the first token names a
+ * child of the top, "*" all children of that, and "up" one child of each of
+ * these. First all patterns find their modules and all styles are read.  Then
+ * the parameters are placed.  After that nothing can fail, and the modules get
+ * their hooks.
  */
 #include "base/array.h"
 #include "base/error.h"

@@ -1,9 +1,9 @@
-/* path.c - names, paths, finding and walking
+/* path.c - names and paths of modules: how they are found and visited
  *
- * A path is the names from one module down to another, joined by dots.  In a
- * model with the child "layers", which has the children "0" and "1", the path
- * "layers.1" is found in two steps.  "layers.2" is not, and the error names the
- * children that are there.
+ * A path is the names from one module down to another, joined by dots.  If a
+ * model has the child "layers", which has the children "0" and "1", the path
+ * "layers.1" is found in two steps.  "layers.2" does not exist, and the error
+ * names the children that do.
  */
 #include "base/error.h"
 #include "module/module.h"

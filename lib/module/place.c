@@ -1,9 +1,10 @@
-/* place.c - parameters of a tree, placed together or not at all
+/* place.c - places the parameters of a tree, all of them or none
  *
- * First every parameter gets its new spec, which may fail and changes nothing.
- * Then the new tensors are made beside the old ones.  Only when all are there
- * do they take their places.  A weight f32[8,4] that each of 2 ranks holds
- * whole becomes S(0) without a message: each keeps 4 of its rows.
+ * First every parameter gets its new spec.  This may fail, and changes nothing.
+ * Then the new tensors are made beside the old ones.  Only when all of them
+ * exist do they replace the old ones.  Example: each of 2 ranks holds the whole
+ * weight f32[8,4].  It becomes S(0) without a message: each rank keeps 4 of its
+ * rows.
  */
 #include "module/place.h"
 #include "base/array.h"

@@ -1,8 +1,8 @@
-/* plan.c - styles from the plan of a cluster file
+/* plan.c - applies the styles of a plan in the cluster file
  *
- * [plan "mlp"] is the same list of patterns and styles that a program can give
- * as an array; it may also name the mesh, and the dimension of it along which
- * the model is cut.
+ * [plan "mlp"] is the same list of patterns and styles that a program can pass
+ * as an array.  It may also name the mesh, and the mesh dimension along which
+ * the model is parallelized.
  */
 #include "base/error.h"
 #include "cluster/cluster.h"

@@ -1,8 +1,9 @@
-/* style.c - tensor-parallel styles, of modules
+/* style.c - tensor-parallel styles, applied to modules
  *
- * lib/cluster/style.c says how the parameters, inputs and outputs of a module
- * lie.  Here a module gets them: two hooks bring what comes and what leaves to
- * its layouts.  Placements that a tensor has already cost nothing.
+ * lib/cluster/style.c says which placements a style gives to parameters, inputs
+ * and outputs.  Here a module gets two hooks, which redistribute its inputs and
+ * its outputs to these placements.  If a tensor has them already, this costs
+ * nothing.
  */
 #include "module/style.h"
 #include "base/error.h"

@@ -1,9 +1,10 @@
-/* least.c - what a redistribute costs at least
+/* least.c - a lower bound of the cost of a redistribute
  *
- * Some message has to arrive if a shard or a term becomes anything else, and
- * with it what the rank does not have of its new part; the rest has to be
- * copied.  The bound is found in 50 ns, where a search for the best route takes
- * microseconds: it leaves out what cannot be best.
+ * If a shard or a term changes, at least one message has to arrive, with the
+ * bytes of the new part that the rank does not have.  The rest of the new part
+ * has to be copied.  This bound takes 50 ns, and a search for the best route
+ * takes microseconds.  So the bound excludes candidates that cannot be the best
+ * before any search.
  */
 #include "redist/predict.h"
 #include "layout/placement.h"

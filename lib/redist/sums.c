@@ -1,10 +1,10 @@
-/* sums.c - small allreduces of a batch that go together
+/* sums.c - small allreduces of a batch, done together
  *
  * The gradient of a norm is a few KiB, and an allreduce of a few KiB costs as
- * much as its messages.  So tensors that are whole on each rank but for terms,
- * and lie alike, are packed one after another and redistributed as one tensor
- * of one dimension: 10 gradients of 4 KiB are one allreduce of 40 KiB.  Above
- * 64 KiB packing costs more than it saves.
+ * much as its messages.  So Partial tensors whose every rank holds a term of
+ * the whole, with equal placements, are packed one after another and
+ * redistributed as one tensor of one dimension: 10 gradients of 4 KiB are one
+ * allreduce of 40 KiB. Above 64 KiB packing costs more than it saves.
  */
 #include "redist/sums.h"
 #include "base/error.h"

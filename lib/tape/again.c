@@ -1,8 +1,8 @@
-/* again.c - backwards that need an output that was not asked for
+/* again.c - gradients that need an output for which the program did not ask
  *
- * Attention and its gradients are two operators, and the second one reads both
- * results of the first; a program that asked for one has the other computed
- * again.  So do the places of sorted elements.
+ * The gradient of attention reads both results of attention.  If the program
+ * asked for only one of them, the other is computed again.  The same holds for
+ * the indices of sorted elements.
  */
 #include "tape/express.h"
 #include "tape/rules.h"

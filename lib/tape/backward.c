@@ -1,9 +1,9 @@
-/* backward.c - from the gradient of a result to those of the leaves
+/* backward.c - from the gradient of a result to the gradients of the leaves
  *
- * Notes are taken from the last to the first.  When one is reached, all calls
- * that have read its outputs are done, so that the gradients of these are
- * whole; it turns them into gradients of its inputs and is let go of.  A note
- * whose outputs have no gradient is passed over.
+ * Notes are processed from the last to the first.  When a note is reached, all
+ * calls that read its outputs are done, so the gradients of its outputs are
+ * complete.  They are turned into gradients of its inputs, and the note is
+ * freed. A note whose outputs have no gradient is skipped.
  */
 #include "tape/express.h"
 #include "tape/rules.h"

@@ -1,7 +1,8 @@
-/* call.c - calls that a program made itself and notes
+/* call.c - computations of the program itself, noted on the tape
  *
- * From parts or whole arrays to tensors: the library has not seen how, and gets
- * the backward with the call.
+ * Such a computation turns local parts or whole arrays into tensors.  The
+ * library did not see it, so the program passes the backward function with the
+ * call.
  */
 #include "tape/rules.h"
 #include "tape/tape.h"

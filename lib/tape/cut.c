@@ -1,4 +1,4 @@
-/* cut.c - the backward of attention with the sequence cut */
+/* cut.c - the backward of attention whose sequence is sharded */
 #include "attention/attention.h"
 #include "layout/spec.h"
 #include "tape/express.h"

@@ -1,7 +1,8 @@
-/* express.c - expressions of operators, evaluated
+/* express.c - evaluates expressions of operators
  *
- * "mul(g,cos(a))" runs cos of input 0, then mul of the gradient and that.  Each
- * operator redistributes what its rule wants, as if the program had called it.
+ * "mul(g,cos(a))" runs cos on input 0, then mul on the gradient and that
+ * result. Each operator redistributes its inputs by its rule, as if the program
+ * had called it.
  */
 #include "tape/express.h"
 #include "base/compiler.h"

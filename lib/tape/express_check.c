@@ -1,7 +1,8 @@
-/* express_check.c - is a text an expression of operators?
+/* express_check.c - checks that a text is an expression of operators
  *
- * The expressions of the library are right; one that a program gives is read
- * here as express.c reads it later, without computing anything.
+ * The library's own expressions are known to be valid.  An expression of a
+ * program is parsed here, in the same way as express.c parses it later, but
+ * nothing is computed.
  */
 #include "tape/express.h"
 #include "op/own.h"

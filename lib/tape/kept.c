@@ -1,7 +1,7 @@
-/* kept.c - the memory of what a tape keeps
+/* kept.c - counts the memory of the tensors that a tape keeps
  *
- * One tensor may be kept by several notes: y = relu(x) keeps y, and the product
- * that reads y keeps it again.  It counts once, for the first of them.
+ * Several notes may keep the same tensor: y = relu(x) keeps y, and the product
+ * that reads y keeps it again.  The tensor counts once, for the first note.
  */
 #include "tape/tape.h"
 #include "base/error.h"

@@ -1,9 +1,10 @@
 /* leaves.c - watched tensors and their gradients
  *
- * A gradient that was computed lies as its operators left it: of a replicated
- * weight whose inputs are cut by rows it is P(sum).  It is brought to where the
- * weight lies, all gradients together in one batch.  The batch is kept: the
- * next step of a training wants the same one.
+ * A computed gradient has the placements that its operators gave it.  Example:
+ * the gradient of a replicated weight whose inputs are sharded by rows is
+ * P(sum).  At the end all gradients are redistributed in one batch to the
+ * placements of their weights.  The batch is kept, because the next step of a
+ * training needs the same one.
  */
 #include "tape/room.h"
 #include "tape/tape.h"

@@ -1,4 +1,4 @@
-/* note.c - what a note holds is let go of */
+/* note.c - frees what a note holds */
 #include "tape/tape.h"
 #include "dtensor.h"
 

@@ -1,9 +1,9 @@
-/* own.c - backwards that the program gave
+/* own.c - backward functions of the program
  *
- * With an operator that it registered (register.c), or with a call that it made
- * itself from the parts of tensors and noted (call.c).  Its function gets the
- * gradients of the outputs where the outputs lie, so that their parts fit to
- * the parts that it has computed, and makes those of the inputs.
+ * A program gives them with an operator that it registers (register.c), or with
+ * a computation that it notes itself (call.c).  The function gets the gradients
+ * of the outputs in the placements of the outputs, so their parts match the
+ * parts that the program computed.  It makes the gradients of the inputs.
  */
 #include "tape/express.h"
 #include "tape/rules.h"

@@ -1,9 +1,10 @@
-/* record.c - calls noted
+/* record.c - notes a call on the tape
  *
- * A call is noted if one of its inputs has a value, that is, depends on a leaf.
- * Its float outputs get values then.  What the gradients of those inputs need
- * is held, nothing else: of mul with a constant factor the constant.  An input
- * that was gathered is held as it was passed, or what was gathered is copied.
+ * A call is noted if one of its inputs depends on a leaf: such an input has a
+ * value.  Then the float outputs of the call get values too.  The note keeps
+ * only the tensors that the gradients of those inputs need: for mul with a
+ * constant factor, the constant.  If an input was gathered, the note keeps the
+ * tensor that the program passed, or a copy of the gathered one.
  */
 #include "tape/express.h"
 #include "tape/room.h"

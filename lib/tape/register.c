@@ -1,7 +1,7 @@
 /* register.c - operators of the program, with their gradients
  *
- * All ranks exchange what they found, so that a fault on one of them is an
- * error on all, and nothing is registered anywhere.
+ * All ranks exchange the result of their checks.  So a wrong definition on one
+ * rank is an error on all ranks, and then no rank registers anything.
  */
 #include "tape/express.h"
 #include "tape/rules.h"

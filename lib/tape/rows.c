@@ -1,10 +1,11 @@
-/* rows.c - backwards of operators that find rows by index
+/* rows.c - the backward of operators that find rows by index
  *
- * The gradient of a table of which some rows were taken is zeros, with the
- * gradients of these rows added.  Where the table is cut by rows, each rank can
- * add those that it has, to zeros that lie as the table: of 8 rows on 2 ranks
- * and the index 1 5 1 one rank adds two gradients to row 1, the other one to
- * row 5, and no rank makes the whole table.
+ * If some rows of a table were taken, the gradient of the table is zeros to
+ * which the gradients of these rows are added.  If the table is sharded by
+ * rows, each rank adds the gradients of its own rows to zeros with the
+ * placements of the table.  Example: 8 rows on 2 ranks and the index 1 5 1.
+ * One rank adds two gradients to row 1, the other adds one to row 5, and no
+ * rank makes the whole table.
  */
 #include "tape/express.h"
 #include "tape/rules.h"

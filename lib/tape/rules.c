@@ -1,7 +1,8 @@
 /* rules.c - the table of backwards
  *
- * A row for each operator; rules.h says what the letters mean.  Operators that
- * are not here have no backward.  Those without an expression give constants.
+ * There is a row for each operator; rules.h explains the letters.  An operator
+ * without a row has no backward.  An operator whose row has no expression makes
+ * constants.
  */
 #include "tape/rules.h"
 #include "attention/attention.h"

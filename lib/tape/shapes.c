@@ -1,8 +1,8 @@
-/* shapes.c - backwards of operators whose arguments change
+/* shapes.c - backwards of operators that select or join parts
  *
- * The gradient of a part is zeros with that part in its place: of rows 2 to 4
- * of a 9-row tensor it is padded with 2 rows before and 4 after.  The gradient
- * of what was put together are the parts of the gradient.
+ * The gradient of a selected part is zeros with the part's gradient in its
+ * place: for rows 2 to 4 of 9 it is padded with 2 rows before and 4 rows after.
+ * If tensors were joined, their gradients are the parts of the gradient.
  */
 #include "tape/express.h"
 #include "tape/rules.h"

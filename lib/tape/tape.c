@@ -1,9 +1,10 @@
-/* tape.c - tapes: made, in force, forgotten
+/* tape.c - creates tapes, activates them, and clears them
  *
- * A tape is a list of notes, one for each call, and of values, what these calls
- * have read and written.  With y = x w and loss = sum(y), w watched, there are
- * two notes and three values: w, y and the loss.  x is a constant and has none;
- * the note of the product keeps it, since the gradient of w needs it.
+ * A tape is a list of notes, one for each call, and a list of values: the
+ * tensors that these calls read and wrote, if they depend on a leaf.  With y =
+ * x w and loss = sum(y), w watched, there are two notes and three values: w, y
+ * and the loss.  x is a constant and has no value.  The note of the product
+ * keeps x, because the gradient of w needs it.
  */
 #include "tape/tape.h"
 #include "base/error.h"

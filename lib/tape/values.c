@@ -1,8 +1,10 @@
-/* values.c - contents of tensors that depend on what is watched
+/* values.c - the tensor contents that depend on watched tensors
  *
- * Numbers of contents grow, but leaves are older than what is computed from
- * them, so that the table is one by hash.  Gradients of several uses are added
- * as they lie: P(sum) and P(sum) is P(sum), and is reduced once at the end.
+ * A value is found by the number of its content.  The numbers grow with time,
+ * but a tensor that is watched late may have a smaller number than values that
+ * the table has already.  So this is a hash table, not a sorted list.  If a
+ * value has several uses, their gradients are added in the placements that they
+ * have: P(sum) and P(sum) is P(sum), which is reduced once, at the end.
  */
 #include "tape/values.h"
 #include "base/error.h"

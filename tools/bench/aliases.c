@@ -1,7 +1,7 @@
-/* aliases.c - the words of nccl-tests and OSU for what is called otherwise
+/* aliases.c - the names that nccl-tests and OSU use for our tests and options
  *
- * "all_reduce_perf", "osu_allreduce" and "all-reduce" are all allreduce: what
- * their programs add is dropped, and dashes do not count.
+ * "all_reduce_perf", "osu_allreduce" and "all-reduce" all mean allreduce: the
+ * prefixes and suffixes of their programs are dropped, and dashes are ignored.
  */
 #include "tools/bench/aliases.h"
 #include "tools/bench/tests.h"

@@ -1,8 +1,8 @@
-/* baseline.c - results of an earlier run, to compare with
+/* baseline.c - compares with the results of an earlier run
  *
- * The file is what --json wrote.  With a tolerance of 10% a busbw of 4.4 GB/s
- * is below a baseline of 5 GB/s, 4.6 is not.  A test that moves no bytes, as a
- * barrier, is compared by its median time.
+ * The file is the output of --json.  With a tolerance of 10% a busbw of 4.4
+ * GB/s is below a baseline of 5 GB/s, and 4.6 is not.  A test that moves no
+ * bytes, such as a barrier, is compared by its median time.
  */
 #include "config.h"
 #include "tools/bench/baseline.h"

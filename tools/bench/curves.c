@@ -1,7 +1,7 @@
-/* curves.c - busbw over size as SVG, with the bound drawn in
+/* curves.c - busbw over size as SVG, with the bound
  *
- * A curve for each test, type and reduction, in the order of the rows.  What
- * moves no bytes, as a barrier, has no bandwidth and no curve.
+ * There is a curve for each test, type and reduction, in the order of the rows.
+ * A test that moves no bytes, such as a barrier, has no bandwidth and no curve.
  */
 #include "tools/bench/job.h"
 #include "tools/bench/measure.h"

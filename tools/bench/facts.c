@@ -1,9 +1,9 @@
-/* facts.c - what the header says of this run
+/* facts.c - what the header says about this run
  *
- * A time means little without the machine it was measured on.  Every rank
- * contributes its host and the CPUs it may run on; where four ranks share two
- * CPUs, the times are the scheduler's as much as the library's, and the header
- * warns.
+ * A time means little without the machine on which it was measured.  Every rank
+ * contributes its host and the CPUs on which it may run.  If four ranks share
+ * two CPUs, the times depend on the scheduler as much as on the library, and
+ * the header warns about it.
  */
 #include "tools/bench/options.h"
 #include "tools/bench/report.h"

@@ -1,10 +1,10 @@
 /* op.c - dtensor-bench op: how fast operators are
  *
- * Each case is measured beside its bound, in turn: of what moves memory a copy
- * of as many bytes, of a product the BLAS that the library has loaded, called
- * without the library.  The slowest rank counts, and of the calls the median.
- * Decisions and calls on small tensors take less than a clock can tell, so many
- * are timed at once.
+ * Each case is measured in turn with its bound: for an operator that moves
+ * memory a copy of as many bytes, for a product the BLAS that the library has
+ * loaded, called directly.  The result is the median over the calls of the time
+ * of the slowest rank.  A decision, or a call on small tensors, takes less time
+ * than the clock can resolve, so many are timed together.
  */
 #include "config.h"
 #include "tools/bench/bench.h"

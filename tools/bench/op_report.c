@@ -1,7 +1,7 @@
 /* op_report.c - what dtensor-bench op prints
  *
- * Lines that are not results begin with `#`.  The targets come last: each says
- * whether it is met, or by how much it is missed.
+ * Lines that are not results begin with `#`.  The targets come last.  Each says
+ * whether it was met, and if not, by how much it was missed.
  */
 #include "config.h"
 #include "tools/bench/bench.h"

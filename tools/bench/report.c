@@ -1,9 +1,9 @@
-/* report.c - results to all the forms asked for
+/* report.c - results in all requested forms
  *
- * A form is three functions: open, row, close.  Rank 0 has the table on
- * stdout, and CSV and JSON in the files named, or one of them on stdout in
- * place of the table; other ranks have no form at all, so that the same code
- * runs everywhere and only rank 0 writes.
+ * A form is three functions: open, row, close.  Rank 0 writes the table to
+ * stdout, and CSV and JSON to the named files; one of these may replace the
+ * table on stdout.  Other ranks have no form, so the same code runs everywhere
+ * and only rank 0 writes.
  */
 #include "tools/bench/job.h"
 #include "tools/bench/measure.h"

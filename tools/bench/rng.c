@@ -1,12 +1,12 @@
 /* rng.c - dtensor-bench rng: random numbers, printed or timed
  *
- * Printed values have all their digits - nine for an f32, seventeen for an f64
- * - so two programs that agree print the same text: seed 0, fill cuda, uniform
- * begins 0.399046481.  The ranks of a mesh that is asked for are started here;
- * only the one asked for prints.
+ * Values are printed with all their digits - nine for an f32, seventeen for an
+ * f64 - so two programs that agree print the same text: seed 0, fill cuda,
+ * uniform begins with 0.399046481.  If a mesh is requested, its ranks are
+ * started here, and only the requested rank prints.
  *
- * Speed is compared with memset() of the same buffer, both as often and in
- * turn, the best of each.
+ * The speed is compared with memset() of the same buffer.  Both run equally
+ * often and in turn, and the best time of each counts.
  */
 #include "tools/bench/bench.h"
 #include "tools/bench/launch.h"

@@ -1,9 +1,9 @@
 /* table.c - the table on stdout
  *
  * Lines that are not results begin with `#`, columns are separated by blanks,
- * and no column contains one, so that `awk '!/^#/ { print $3, $8 }'` plots
- * bytes against p50.  A row fits 100 columns; what it was done by stands above
- * the first row that was done so.
+ * and no column contains one, so `awk '!/^#/ { print $3, $8 }'` plots bytes
+ * against p50.  A row has at most 100 columns.  The algorithm or route is
+ * printed in a `#` line before the first row that used it.
  */
 #include "tools/bench/job.h"
 #include "tools/bench/measure.h"

@@ -1,9 +1,9 @@
 /* change.c - the picture of a redistribute: before, what moves, after
  *
- * The two pictures of up to 8 ranks stand side by side where the room allows,
- * with the steps on the arrow between them.  Below stands who sends how much to
- * whom: in SVG an arrow for each of up to 64 pairs, else a line for each
- * sender.
+ * The pictures of up to 8 ranks stand side by side if they fit, with the steps
+ * on the arrow between them.  Below them is shown how much each rank sends to
+ * whom: in SVG as an arrow for each of up to 64 pairs, otherwise as a line for
+ * each sender.
  */
 #include "tools/draw/change.h"
 #include "tools/draw/bytes.h"

@@ -1,9 +1,10 @@
 /* cluster.c - the picture of a cluster file: hosts, ranks, devices, links
  *
- * A host is a box with a box for each rank, which says its GPU and CPUs, and
- * under them its RDMA devices, each joined with the ranks that use it.  What
- * leaves a host goes down to the network, a line under each row of hosts.  Of a
- * host that is wider than the room the first ranks and their devices are drawn.
+ * A host is a box.  In it is a box for each rank, with its GPU and CPUs, and
+ * below them the host's RDMA devices, each connected to the ranks that use it.
+ * Lines that leave a host lead down to the network, a line below each row of
+ * hosts.  If a host is too wide, only its first ranks and their devices are
+ * drawn.
  */
 #include "tools/draw/cluster.h"
 

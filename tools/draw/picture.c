@@ -1,7 +1,7 @@
-/* picture.c - a picture grows by boxes, lines and words
+/* picture.c - a picture as a list of boxes, lines and texts
  *
- * Running out of memory is remembered, so that what draws reads like what it
- * draws.
+ * If memory runs out, the picture remembers it.  So the functions that draw
+ * need no checks, and the function that writes the picture reports the error.
  */
 #include "tools/draw/picture.h"
 

@@ -1,7 +1,7 @@
-/* screen.c - what shows the text
+/* screen.c - the character set and width of the terminal
  *
- * The first of LC_ALL, LC_CTYPE and LANG that is set says which characters
- * there are; COLUMNS, else the terminal itself, how many.
+ * The first of LC_ALL, LC_CTYPE and LANG that is set gives the character set.
+ * COLUMNS, or else the terminal itself, gives the width.
  */
 #include "tools/draw/screen.h"
 

@@ -1,9 +1,9 @@
 /* svg.c - a picture as SVG
  *
- * Plain elements that any viewer, and a test, can read: rect, line and text,
- * with classes for what they are.  A cell is 8 by 16 pixels.  The words are in
- * a fixed-width font of that width, on a plate of their ground's colour where
- * the ground is hatched.
+ * Only rect, line and text elements are used, with classes that say what they
+ * are, so any viewer and any test can read them.  A cell is 8 by 16 pixels.
+ * Texts have a fixed-width font of that width.  On hatched ground a text has a
+ * rectangle of the ground's colour behind it.
  */
 #include "tools/draw/svg.h"
 #include "tools/draw/palette.h"

@@ -1,4 +1,4 @@
-/* write.c - a picture in the form that was asked for */
+/* write.c - writes a picture as SVG or as text */
 #include "tools/draw/write.h"
 #include "tools/draw/screen.h"
 #include "tools/draw/svg.h"

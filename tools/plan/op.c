@@ -1,10 +1,10 @@
-/* op.c - which placements an operator takes, what they cost, and why
+/* op.c - the placements that an operator accepts, their costs, and the choice
  *
  *   $ dtensor-plan op matmul 'S(0),R' 'R,S(1)' --mesh 2x4 --shape 512x64,64x256
  *
- * Each word after the name is how an input lies.  --shape and --dtype have one
- * value for each input, separated by commas; the last one is that of all others
- * too.
+ * Each word after the name gives the placements of an input.  --shape and
+ * --dtype have one value for each input, separated by commas; the last value
+ * also applies to all further inputs.
  */
 #include "tools/draw/bytes.h"
 #include "tools/plan/plan.h"

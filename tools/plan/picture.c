@@ -1,11 +1,11 @@
-/* picture.c - the picture of what is asked about, as SVG or as text
+/* picture.c - pictures of meshes, tensors, redistributes and collectives
  *
  *   $ dtensor-plan --mesh 2x4 --svg >mesh.svg
  *   $ dtensor-plan --mesh 4 --from P --to R --shape 8x8 --draw
  *   $ dtensor-plan allreduce --size 1M --mesh 8 --algorithm ring --svg >a.svg
  *
- * A mesh alone, a tensor, a redistribute before and after, or the schedule of a
- * collective.
+ * The picture is SVG or text.  It shows a mesh alone, a tensor, a redistribute
+ * before and after, or the schedule of a collective.
  */
 #include "tools/draw/bytes.h"
 #include "tools/draw/change.h"

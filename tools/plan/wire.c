@@ -3,9 +3,10 @@
  *   $ dtensor-plan module tp norm=layer_norm:64 up=linear:64x256 act=gelu \
  *         down=linear:256x64 sum=add@down,in ...
  *
- * A module reads what the one before it has made, unless "@" and names follow:
- * of modules before it with the same parent, and "in", the input of that.  So
- * `sum` adds what `down` has made to what came in.
+ * By default the input of a module is the output of the previous module.  "@"
+ * and names choose others: earlier modules with the same parent, or "in" for
+ * the input of the parent.  So `sum` adds the output of `down` to the input of
+ * the block.
  */
 #include "tools/plan/model.h"
 

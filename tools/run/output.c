@@ -1,10 +1,10 @@
-/* output.c - many ranks' lines on one terminal
+/* output.c - the lines of many ranks on one terminal
  *
- * With -l each rank writes into pipes of its own, and what comes out is passed
- * on a line at a time: "step 1\nst" of rank 3 is "[3] step 1\n" now, and "st"
- * waits for its newline, which the end of the rank supplies if nothing else
- * does.  A line is never torn by another rank's, unless it is longer than
- * RUN_LINE_MAX bytes: then it is broken there.
+ * With -l each rank writes into its own pipes, and the output is passed on line
+ * by line: "step 1\nst" of rank 3 becomes "[3] step 1\n" now, and "st" waits
+ * for its newline.  If none comes, one is added when the rank ends.  Lines of
+ * different ranks are never mixed.  A line longer than RUN_LINE_MAX bytes is
+ * broken there.
  */
 #include "tools/run/run.h"
 

@@ -1,13 +1,13 @@
-/* ranks.c - start the ranks, and make sure that all of them end
+/* ranks.c - starts the ranks, and ensures that all of them end
  *
- * Each rank is a process group of its own, so that one signal reaches what it
- * started as well.  What leaves that group, or outlives its rank, becomes a
- * child of this process, which is a *subreaper*: when waitpid() says that there
- * are no children, there is nobody left.  A rank that fails ends the job: the
+ * Each rank has its own process group, so one signal also reaches the processes
+ * that it started.  A process that leaves that group, or outlives its rank,
+ * becomes a child of this process, which is a *subreaper*: when waitpid()
+ * reports no children, no process is left.  A rank that fails ends the job: the
  * others have a second to notice, to print their errors and to exit.  Then they
  * get SIGTERM, and those that still run after the grace time (2 s) get SIGKILL.
  * If the supervisor itself is killed, the kernel kills the ranks
- * (PR_SET_PDEATHSIG), and the guard over it the rest.
+ * (PR_SET_PDEATHSIG), and the guard kills the rest.
  */
 #include "tools/run/run.h"
 

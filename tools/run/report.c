@@ -1,9 +1,10 @@
-/* report.c - the file of --json: which hosts a failed job blames
+/* report.c - the file of --json: the hosts that a failed job blames
  *
- * Ranks that use the library write it when a call fails, by DTN_REPORT: they
- * know who is lost, and how.  If none has, as when a rank crashes before it
- * joins, the launcher writes what it knows, in the same form: the rank that
- * failed first, its exit code or signal, and this host.
+ * Ranks that use the library write it when a call fails, because DTN_REPORT
+ * names it: they know which rank is lost, and how.  If no rank has written it,
+ * for example because a rank crashed before it joined, the launcher writes it
+ * in the same form: the rank that failed first, its exit code or signal, and
+ * this host.
  */
 #include "tools/run/run.h"
 

@@ -1,10 +1,10 @@
-/* apart.c - the second queue of a device, for one started run
+/* apart.c - a second queue of the device, for one started run
  *
- * Two started runs may begin in one order here and in another at a peer.  If
- * the devices waited for their peers in one queue, the first run here could
- * stand in front of what the first run there waits for.  So a started run whose
- * device signals has a queue of its own, and only one has it at a time.  In the
- * others the hosts signal, and nothing in the first queue waits for a peer.
+ * Two started runs may begin in one order here and in another order at a peer.
+ * With one queue per device, the first run here could block the run for which
+ * the first run there waits.  So a started run whose device signals has a queue
+ * of its own.  Only one run has it at a time.  In all other started runs the
+ * hosts signal, and nothing in the first queue waits for a peer.
  */
 #include "coll/exec.h"
 #include "coll/exec/exec.h"

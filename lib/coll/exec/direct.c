@@ -1,13 +1,13 @@
-/* direct.c - buffers of a device that peers reach in place
+/* direct.c - device buffers that peers access in place
  *
- * A network card can read and write memory of a GPU that it has registered.  So
- * if every transport to the peers of a run can name the memory to them, puts go
- * there and leave from there without a copy in host memory.  If one of them
- * cannot, the space is staged (expose.c), for all peers: what is copied back
- * at the end of a run would overwrite what cards have put in place.
+ * A network card can read and write GPU memory that it has registered.  So if
+ * every transport to the peers of a run can name the memory, puts read and
+ * write it without a copy in host memory.  If one transport cannot, the space
+ * is staged (expose.c) for all peers, because the copy back at the end of a run
+ * would overwrite what cards have written in place.
  *
- * The scratch that peers put into is then on the device too, so that what
- * arrives is reduced there.
+ * The scratch into which peers put is then on the device too, so arriving data
+ * are reduced there.
  */
 #include "base/log.h"
 #include "cluster/cluster.h"

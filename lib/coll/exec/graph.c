@@ -1,16 +1,17 @@
-/* graph.c - what a device does in a persistent call, recorded and launched
+/* graph.c - the device's part of a persistent call, recorded and launched
  *
- * When the hosts have exchanged READY, the rest of a run that devices signal is
- * words, copies and folds of this rank's device.  The first start of a
- * persistent call records it and launches what was recorded; later ones launch
- * it with the next values of the words.  An allreduce of 8 ranks gives the
- * device 29 operations; then it is one.
+ * After the hosts have exchanged READY, the rest of a run in which devices
+ * signal is words, copies and reductions of this rank's device.  The first
+ * start of a persistent call records these operations as a graph and launches
+ * it.  Later starts launch it with the next values of the words.  In an
+ * allreduce over 8 ranks one launch replaces 29 operations.
  *
- * Addresses are recorded too.  If a peer names other memory, or maps it
- * elsewhere, the run is recorded anew.
+ * Addresses are recorded too.  If a peer names other memory, or maps it at
+ * another address, the run is recorded again.
  *
- * Where an operation cannot be recorded, nothing has been done yet: the run
- * goes back to the last READY and on without a graph, and so do later ones.
+ * If an operation cannot be recorded, no operation has been executed yet.  The
+ * run then continues behind the last READY without a graph, and so do later
+ * runs.
  */
 #include "base/error.h"
 #include "base/log.h"

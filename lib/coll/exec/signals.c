@@ -1,20 +1,20 @@
-/* signals.c - signals that devices send each other
+/* signals.c - signals that devices send to each other
  *
- * Where the schedule allows it, and all buffers of this rank are on its device,
- * READY goes to the peers at once, before the device has done what the program
- * gave it.  With it goes the place of words on the device.  What READY, DATA
- * and DONE say is then said by the devices: one writes a word of the other
- * behind its copies and folds, the other goes on when the word is there.  The
- * host waits once, at the end.
+ * The hosts exchange READY at once, before the device has done the work that
+ * the program gave it.  READY also carries the address of words on the device.
+ * From then on the devices say READY, DATA and DONE: one device writes a word
+ * of the other after its copies and reductions, and the other waits for that
+ * word.  The host waits once, at the end.  This needs a schedule that allows
+ * it, and all buffers of this rank on its device.
  *
- * A peer may have no words: its buffers are elsewhere, or its call was started
- * and not run.  Between it and this rank the hosts signal, and this rank says
- * READY once more when its memory is ready.
+ * A peer may have no words, because its buffers are elsewhere, or because its
+ * call was started and not run.  Then the hosts of the two ranks signal, and
+ * this rank sends READY again when its memory is ready.
  *
- * A persistent call is a graph (graph.c): its device says READY to all peers
- * after the last READY of the hosts, in the graph.
+ * A persistent call is a graph (graph.c).  In it the device says READY to all
+ * peers after the last READY of the hosts.
  *
- * A device waits for nobody before it has told all peers that it is ready.
+ * A device waits for no peer before it has told all peers that it is ready.
  */
 #include "base/log.h"
 #include "coll/exec/exec.h"

@@ -1,8 +1,8 @@
-/* told.c - what a watcher is told of a run
+/* told.c - what a run reports to a watcher
  *
- * The bytes that a run will move follow from its schedule: what it puts, what
- * it sends eagerly, and what it loads from memory of peers.  Of an allreduce of
- * 8 bytes on two ranks that is one eager message of 8.
+ * The bytes that a run will move follow from its schedule: the bytes of its
+ * puts, of its eager messages, and of its loads from memory of peers.  An
+ * allreduce of 8 bytes on two ranks has one eager message of 8 bytes.
  */
 #include "base/box.h"
 #include "coll/exec/exec.h"

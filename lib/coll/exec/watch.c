@@ -1,10 +1,11 @@
-/* watch.c - waiting for a device that waits for the devices of peers
+/* watch.c - waits for a device that waits for the devices of peers
  *
- * A device waits for a word for ever, so the host watches: it looks whether the
- * peers live whose words have not come, and at the clock.  When it gives up, it
- * poisons the context first, and then lets its device go on.  What the device
- * tells the others then is not true; they see that this rank gave up, because
- * they look after their device is done.
+ * A device waits for a word without a deadline, so the host watches it.  The
+ * host checks the clock, and the health of each peer whose words have not
+ * arrived.  If it gives up, it first poisons the context and then releases its
+ * device.  What the device tells the peers after that is not true.  But the
+ * peers check whether this rank gave up after their devices are done, and
+ * return the error.
  */
 #include "base/wait.h"
 #include "cluster/cluster.h"

@@ -1,14 +1,16 @@
 /* window.c - calls with private memory, through a small window
  *
- * Ranks say READY before they move a byte.  A rank that wants the window names
- * no memory in it.  So after the last READY all know whether some rank wants
- * it, and then all of them leave out the other steps and run a second schedule
- * (sched/emit/window.c), in which private memory is touched by its owner only.
- * That one begins with a READY of its own: 0.1 us of the 100 that 2 MiB take.
+ * Ranks exchange READY before they move a byte.  A rank that wants the window
+ * names no memory in its READY.  So after the last READY all ranks know whether
+ * one of them wants it.  If so, all skip the other steps and run a second
+ * schedule (sched/emit/window.c), in which only the owner accesses private
+ * memory.  It begins with a READY of its own, which costs 0.1 us of the 100 us
+ * that 2 MiB take.
  *
- * It is made when the first rank asks for it, and its memory, 192 KiB for two
- * ranks, is a bounce buffer of the run.  So calls on memory of dtensor_alloc()
- * pay nothing, and all calls use the same window, which stays in the cache.
+ * The second schedule is made when a rank first asks for it.  Its memory, 192
+ * KiB for two ranks, is a bounce buffer of the run.  So calls on memory of
+ * dtensor_alloc() pay nothing, and all calls use the same window, which stays
+ * in the cache.
  */
 #include "base/error.h"
 #include "coll/exec.h"

@@ -1,11 +1,11 @@
-/* arena.c - device memory behind an arena
+/* arena.c - the memory of a device's arena
  *
- * The arena is address space for all memory of the device.  A chunk of it gets
- * memory when the first block in it is given out, and gives it back when the
- * last one is freed.  So several ranks and other programs share the device.
- * But once a network card has registered a block (backing.pinned), or another
- * process may have mapped a chunk, they keep their memory.
- * There are at most 1024 chunks; those of a GPU of 80 GiB have 82 MiB.
+ * The arena is address space for all memory of the device.  It is divided into
+ * chunks: at most 1024, of 82 MiB each on a GPU of 80 GiB.  A chunk gets memory
+ * when the first block in it is allocated, and gives it back when its last
+ * block is freed.  So several ranks and other programs can share the device.  A
+ * chunk keeps its memory once a network card has registered a block in it
+ * (backing.pinned), or another process may have mapped it.
  */
 #include "base/error.h"
 #include "device/cuda/cuda.h"

@@ -1,11 +1,14 @@
-/* blas.c - products of matrices by cuBLAS, which is loaded when it is needed
+/* blas.c - matrix products by cuBLAS, which is loaded when it is first needed
  *
  * The library is not linked with cuBLAS, which has some hundred megabytes.  The
- * first product loads it: what DTN_CUBLAS names, else libcublas.so.13 or .12.
- * Without one the own kernels multiply, and the log says why.
+ * first product loads it: the file that DTN_CUBLAS names, else libcublas.so.13
+ * or .12.  Without cuBLAS the library's own kernels multiply, and the log says
+ * why.
  *
- * cuBLAS has columns where we have rows.  A matrix of rows is to it the matrix
- * turned, and out = a b turned is b a, both turned: so b is its first factor.
+ * cuBLAS stores matrices column by column; ours are stored row by row.  So
+ * cuBLAS sees each of our matrices transposed.  The transpose of a b is the
+ * transpose of b times the transpose of a, so b is passed to cuBLAS as the
+ * first factor.
  */
 #include "base/compiler.h"
 #include "base/error.h"

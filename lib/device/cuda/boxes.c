@@ -1,16 +1,17 @@
 /* boxes.c - strided boxes on a device, copied or reduced
  *
- * With both sides on the device a box is one kernel.  With one side of the host
- * it is cut into tiles of 4 MiB.  The CPU packs the elements of a tile into a
- * slot of pinned memory, they are copied to the room on the device, and a
- * kernel takes them from there to their places; or all of it in the other
- * direction.  Two slots take turns.
+ * If both sides are on the device, a box is one kernel.  If one side is in host
+ * memory, the box is cut into tiles of 4 MiB.  The CPU packs the elements of a
+ * tile into a slot of pinned memory, they are copied to a buffer on the device,
+ * and a kernel stores them in their places; in the other direction the order is
+ * reversed.  Two slots are used in turn.
  *
  * Without kernels the span of a tile, from its first to its last byte, is
- * copied to pinned memory, on each side that is on the device; the CPU copies
- * or reduces the elements of the tile there; the span of dst goes back. A tile
- * is grown dimension by dimension, always by the one that adds least: of a
- * transposed matrix of 4096 x 4096 f32 it has 64 x 64 where spans are copied.
+ * copied to pinned memory for each side that is on the device.  The CPU copies
+ * or reduces the elements of the tile there, and the span of dst is copied
+ * back.  A tile grows one dimension at a time, by the one that adds the fewest
+ * bytes: for a transposed matrix of 4096 x 4096 f32 a tile is 64 x 64 if spans
+ * are copied.
  */
 #include "base/box.h"
 #include "base/dtype.h"

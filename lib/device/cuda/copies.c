@@ -1,7 +1,8 @@
-/* copies.c - copies, and bytes that are set, by the driver
+/* copies.c - copies, and bytes set to a value, by the driver
  *
- * What is enqueued reads and writes pageable host memory when it is called.  So
- * the CPU does what has no device memory in it, once the stream is done.
+ * An asynchronous copy reads or writes pageable host memory at the time of the
+ * call.  So if no device memory takes part, the CPU does the copy after it has
+ * waited for the stream.
  */
 #include "device/cuda/cuda.h"
 #include "device/cuda/driver.h"

@@ -1,11 +1,13 @@
-/* exporter.c - device memory for network cards and for peers of the host
+/* exporter.c - device memory for network cards and for peers of the same host
  *
- * The driver makes a dma-buf of whole pages of the host that a range lies in.
- * Memory of the arena is created for that, if the device can.  Memory of the
- * program's own is told to keep the order of copies and of what cards write.
+ * The driver exports a range as a dma-buf, in whole pages of the host.  Memory
+ * of the arena is created for that if the device can do it.  The program's own
+ * memory gets an attribute that keeps its copies in order with the writes of
+ * cards.
  *
- * A peer of the host maps the arena piece by piece, at addresses of its own, if
- * its GPU can access this one.  Its kernels and copies then reach it in place.
+ * A peer on the same host maps the arena piece by piece, at its own addresses,
+ * if its GPU can access this one.  Then its kernels and copies reach it in
+ * place.
  */
 #include "base/error.h"
 #include "device/cuda/cuda.h"

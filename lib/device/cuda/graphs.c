@@ -1,10 +1,11 @@
 /* graphs.c - operations that are recorded once and launched many times
  *
- * What is given to a stream that captures becomes a graph.  Copies and kernels
- * stay as they are.  The values of words change with each launch: words that
- * stand together are one node, and the driver is told its new values.  A call
- * that waits for its peers, folds and tells them so is two such nodes and a
- * kernel, and takes three calls of the driver, whatever the number of peers is.
+ * Operations that are enqueued in a capturing stream become a graph.  Its
+ * copies and kernels stay the same.  The values of its words change with each
+ * launch: consecutive words are one node, and the driver gets the new values of
+ * that node. A call that waits for its peers, reduces, and signals them has two
+ * such nodes and a kernel.  So it takes three calls of the driver for any
+ * number of peers.
  */
 #include "base/error.h"
 #include "device/cuda/cuda.h"

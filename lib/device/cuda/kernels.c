@@ -1,13 +1,14 @@
-/* kernels.c - the kernels of the image: loaded, and launched
+/* kernels.c - loads the image of kernels, and launches them
  *
- * All are loaded when the device is opened.  A driver may load a kernel when it
- * is first asked for, and then waits until the device is idle, which may never
- * be: the program's own kernels may wait for a peer.
+ * All kernels are loaded when the device is opened.  If a driver loads a kernel
+ * at its first use, it waits until the device is idle.  That may never happen,
+ * because the program's own kernels may wait for a peer.
  *
- * A launch has eight times as many blocks as the device could hold at the same
- * time, at most: 8448 on 132 multiprocessors.  Each thread goes on to its next
- * unit of work.  With as many as it could hold, those for which a kernel needs
- * too many registers came last, and left a part of the device idle.
+ * A launch has at most eight times as many blocks as the device can run at the
+ * same time, 8448 on 132 multiprocessors.  Each thread continues with its next
+ * unit of work.  With exactly as many blocks as the device can run, a kernel
+ * that needs many registers would run its last blocks after the others, and
+ * leave a part of the device idle meanwhile.
  */
 #include "base/log.h"
 #include "cuda/image.h"

@@ -1,8 +1,8 @@
 /* ops.c - the operations of the kind `cuda`
  *
- * Copies and bytes that are set are the driver's (copies.c).  Everything else
- * is done by kernels (lib/cuda), or by the CPU on copies with the functions
- * that the kind `host` has (pass.c, boxes.c).  The bits are the same.
+ * Copies and bytes that are set are calls of the driver (copies.c).  All others
+ * are kernels (lib/cuda), or the CPU does them on copies, by the functions of
+ * the kind `host` (pass.c, boxes.c).  The results have the same bits.
  */
 #include "base/box.h"
 #include "base/dtype.h"

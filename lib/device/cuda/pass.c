@@ -1,10 +1,11 @@
-/* pass.c - who does an operation: a kernel, or the CPU
+/* pass.c - chooses a kernel or the CPU for an operation
  *
- * A kernel works on memory of the device, the CPU on memory of the host.  What
- * is not there is copied over the bus, piece by piece: by upload.c for a
- * kernel, by bounce.c for the CPU.  The one that needs fewer bytes copied does
- * it.  A sum of an array on the device and one of the host, into the device,
- * costs the kernel one array, and the CPU two.
+ * A kernel works on memory of the device, the CPU on memory of the host.
+ * Arrays on the other side are copied over the bus, piece by piece: by upload.c
+ * for a kernel, by bounce.c for the CPU.  The side that needs fewer bytes
+ * copied does the operation.  Example: an array on the device and one in host
+ * memory are summed into the device.  The kernel needs one array copied, the
+ * CPU two.
  */
 #include "base/array.h"
 #include "base/error.h"

@@ -1,7 +1,7 @@
 /* pointer.c - what kind of memory an address is
  *
- * The driver is asked about each address outside of the arena.  Answers are not
- * kept: an address that was a GPU's may be the host's after it was freed.
+ * The driver is asked about each address outside the arena.  Its answers are
+ * not cached: an address of a GPU may be host memory after it was freed.
  */
 #include "base/compiler.h"
 #include "base/error.h"

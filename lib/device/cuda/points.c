@@ -1,8 +1,8 @@
-/* points.c - points in the stream, with the time of the device
+/* points.c - points in the stream, with the time on the device
  *
- * A point is an event of CUDA that keeps its time: the device writes it when it
- * reaches the event.  Of two that it has reached the driver tells the time
- * between them, to half a microsecond.
+ * A point is a CUDA event with a time: the device records the time when it
+ * reaches the event.  When it has reached two, the driver returns the time
+ * between them, with a resolution of half a microsecond.
  */
 #include "device/cuda/cuda.h"
 #include "device/cuda/driver.h"

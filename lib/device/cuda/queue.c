@@ -1,9 +1,9 @@
-/* queue.c - the stream of a device: order, waiting, errors
+/* queue.c - the stream of a device: order, waits, errors
  *
- * Operations go to one stream of our own, in their order.  When a call begins,
- * the stream waits for what the program has enqueued on its stream.  Nothing
- * waits for the device as a whole.  A wait polls, so that it has a deadline: a
- * program whose stream never ends gets an error.
+ * All operations go to one stream of the library, in order.  At the beginning
+ * of a call this stream waits for the work that the program has enqueued in its
+ * own stream.  No call waits for the whole device.  A wait polls, so it has a
+ * deadline: if the program's stream never completes, the call returns an error.
  */
 #include "base/error.h"
 #include "base/wait.h"

@@ -1,9 +1,10 @@
-/* upload.c - operations by kernels, with pieces of what the host has
+/* upload.c - operations by kernels on arrays of which some are in host memory
  *
- * If all arrays are on the device, the operation is one launch.  Else a piece
- * of each array of the host is copied to the room, 4 MiB on the device, the
- * kernel runs on that piece, and the next piece follows.  All of it goes to one
- * stream in order, so the room is used again without a wait.
+ * If all arrays are on the device, the operation is one launch.  Otherwise a
+ * piece of each host array is copied to a buffer of 4 MiB on the device, the
+ * kernel runs on that piece, and the next piece follows.  All of this is
+ * enqueued in one stream, so the buffer is used again without a wait of the
+ * host.
  */
 #include "device/cuda/cuda.h"
 #include "dtensor.h"

@@ -1,10 +1,10 @@
 /* values.c - words that streams write and wait for
  *
- * A stream that waits for a word does nothing else.  What has to pass it, to
- * look at the words or to end the waiting, goes to a stream of its own.  It is
- * made, with the one of started calls, before the first wait: a GPU has a few
- * queues, which streams get in turn, and what shares a queue with a stream that
- * waits is held up too.
+ * A stream that waits for a word does nothing else.  So the operations that
+ * read the words or end such a wait have a stream of their own.  That stream,
+ * and the one of started calls, are created before the first wait.  The reason
+ * is that a GPU has a few hardware queues, to which streams are assigned in
+ * turn; a stream that shares a queue with a waiting stream is blocked too.
  */
 #include "base/wait.h"
 #include "device/cuda/cuda.h"
