@@ -21,7 +21,7 @@ look_f look_meshes, look_parallel, look_plan, look_ways, look_allreduce_ns,
        look_allgather_ns, look_all_to_all_ns;
 
 /* A job of all ranks of the file, with what they log.  In look_started rank 1
- * starts 0.3 s late, in look_called it calls so late.
+ * starts late, in look_called it calls late.
  */
 look_f look_job, look_started, look_called;
 

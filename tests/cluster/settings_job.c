@@ -11,6 +11,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -23,21 +24,30 @@ struct play {
     const char *path;
     const struct dtensor_cluster *cluster;
     enum late late;
-    int go[2];                    /* rank 0 is about to wait for rank 1       */
+    int go[2];                    /* rank 0 waits for rank 1; it has done so  */
 };
 
-/* Called by all ranks where rank 1 is to be late. */
+/* Rank 0 is about to wait for rank 1, or has done so. */
+static void play_tell(const struct play *play, int rank)
+{
+    if (rank == 0 && write(play->go[1], "x", 1) != 1)
+        exit(1);
+}
+
+/* Called by all ranks where rank 1 is to be late: until rank 0 has given up, at
+ * most 2 s.
+ */
 static void play_late(const struct play *play, int rank)
 {
-    char byte = 0;
+    struct pollfd over = { .fd = play->go[0], .events = POLLIN };
+    char byte;
 
-    if (rank == 0 && write(play->go[1], &byte, 1) != 1)
-        exit(1);
+    play_tell(play, rank);
     if (rank != 1)
         return;
     if (read(play->go[0], &byte, 1) != 1)
         exit(1);
-    usleep(300000);
+    poll(&over, 1, 2000);
 }
 
 static void say_cpus(void)
@@ -186,6 +196,7 @@ static void play_rank(int rank, int n, void *arg)
         say_work(ctx, play);
     }
     fputs(said, stderr);
+    play_tell(play, rank);
     dtensor_fini(ctx);
 }
 

@@ -7,11 +7,11 @@
 #include "base/compiler.h"
 #include "dtensor.h"
 #include "tests/coll/numbers.h"
+#include "tests/support/gate.h"
 #include "tests/support/ranks.h"
 
 #include <stdbool.h>
 #include <string.h>
-#include <time.h>
 
 enum { RANKS = 4, LARGE = 100000 };
 
@@ -23,6 +23,8 @@ struct job {
 };
 
 #define good(call) need((call) == 0, "%s", job->err.text)
+
+static struct gate late[RANKS / 2];    /* before ranks 2 and 3                */
 
 static void job_open(struct job *job, int rank, int n)
 {
@@ -109,12 +111,11 @@ static void started_main(int rank, int n, void *arg)
     dtensor_fini(job->ctx);
 }
 
-/* Two that share no peer are under way together: ranks 2 and 3 come late, and
+/* Two that share no peer are under way together: ranks 2 and 3 come only when
  * the second call of 0 and 1, over another pair, is over before the first.
  */
 static void overtake(struct job *job, size_t count)
 {
-    const struct timespec nap = { 0, 100000000 };
     struct dtensor_call call = { .coll = DTENSOR_ALLREDUCE, .count = count,
                                  .dtype = DTENSOR_I32 };
     struct dtensor_request *first, *second;
@@ -125,14 +126,16 @@ static void overtake(struct job *job, size_t count)
 
     good(dtensor_barrier(job->world, &job->err));
     if (job->rank >= 2)
-        nanosleep(&nap, NULL);
+        gate_pass(&late[job->rank - 2]);
     good(dtensor_call_start(job->columns, &call, in, a, &first, &job->err));
     good(dtensor_call_start(job->rows, &call, in, b, &second, &job->err));
     while (!done)
         good(dtensor_test(second, &done, &job->err));
     if (job->rank < 2)
         good(dtensor_test(first, &early, &job->err));
-    need(job->rank >= 2 || !early, "the first was over though its peer sleeps");
+    need(job->rank >= 2 || !early, "the first was over before its peer came");
+    if (job->rank < 2)
+        gate_open(&late[job->rank], 1);
     good(dtensor_wait(first, &job->err));
     good(dtensor_wait(second, &job->err));
     for (size_t i = 0; i < count; i++)
@@ -319,6 +322,8 @@ static void bad_main(int rank, int n, void *arg)
 
 int main(void)
 {
+    for (int i = 0; i < RANKS / 2; i++)
+        gate_make(&late[i]);
     for (int registered = 0; registered < 2; registered++) {
         numbers_run(started_main, RANKS, registered, "eight calls under way on three "
             "meshes, waited for in any order");

@@ -12,13 +12,13 @@
 #include "base/compiler.h"
 #include "tensor/tensor.h"
 #include "dtensor.h"
+#include "tests/support/gate.h"
 #include "tests/support/world.h"
 
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #define N 4
 #define ODD 3
@@ -160,10 +160,11 @@ static void paired(int rank, int n, void *arg)
     dtensor_fini(world.ctx);
 }
 
-/* Rank 1 receives what nobody sends; rank 0 computes, or dies. */
+static struct gate over;
+
+/* Rank 1 receives what nobody sends; rank 0 lives until then, or dies. */
 static void unsent(int rank, int n, void *arg)
 {
-    const struct timespec nap = { 3, 0 };
     const bool dies = arg != NULL;
     struct world world;
     int rc;
@@ -174,7 +175,7 @@ static void unsent(int rank, int n, void *arg)
     if (rank == 0 && dies)
         raise(SIGKILL);
     if (rank == 0)
-        nanosleep(&nap, NULL);
+        gate_pass(&over);
     if (rank == 1) {
         rc = dtensor_recv(world.mesh, 0, out, 4, DTENSOR_F32, &world.err);
         need(rc == (dies ? DTENSOR_EPEER : DTENSOR_ETIME), "rc is %s",
@@ -182,6 +183,7 @@ static void unsent(int rank, int n, void *arg)
         need(world.err.rank == 0 && strstr(world.err.text, "rank 0 on ")
              && strstr(world.err.text, dies ? "died" : "op_timeout"),
              "words: %s", world.err.text);
+        gate_open(&over, !dies);
     }
     dtensor_fini(world.ctx);
 }
@@ -197,7 +199,7 @@ static void test_messages(const char *wire)
            wire, pairs[t].name);
     }
     unlink(getenv("DTN_CLUSTER"));
-    setenv("DTN_CLUSTER", ranks_file(wire, 2, "op_timeout = 1s\n"), 1);
+    setenv("DTN_CLUSTER", ranks_file(wire, 2, "op_timeout = 2s\n"), 1);
     bad = ranks_run(2, 30, unsent, NULL, NULL);
     ok(bad == 0, "%s: a recv that nobody sends for ends by op_timeout", wire);
     bad = ranks_run(2, 30, unsent, status, status);
@@ -289,6 +291,7 @@ static void test_wire(const char *wire)
 
 int main(void)
 {
+    gate_make(&over);
     test_wire("shm");
     test_wire("tcp");
     test_first("shm");

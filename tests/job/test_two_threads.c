@@ -9,18 +9,21 @@
  * for ever.
  */
 #include "base/compiler.h"
-#include "base/wait.h"
+#include "coll/state.h"
 #include "job/ctx.h"
 #include "dtensor.h"
+#include "tests/support/gate.h"
 #include "tests/support/job.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sched.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { LATE_MS = 300, CALLS_BEFORE = 3 };
+enum { CALLS_BEFORE = 3 };
+
+static struct gate late;          /* before rank 1                            */
 
 static const struct dtensor_call sum = {
     .coll = DTENSOR_ALLREDUCE, .count = 4, .dtype = DTENSOR_I32,
@@ -55,19 +58,17 @@ static int reduce(struct job *job, const struct dtensor_mesh *mesh, bool starts)
 static void call_twice(struct job *job, const struct dtensor_mesh *mesh,
                        bool starts)
 {
-    const uint64_t calls = atomic_load(&job->ctx->calls);
     struct waiter waiter = { .mesh = mesh };
-    const int64_t end = dtn_now_ns() + LATE_MS * INT64_C(500000);
     pthread_t thread;
     int rc;
 
     need(pthread_create(&thread, NULL, wait_in_barrier, &waiter) == 0, "%m");
-    while (atomic_load(&job->ctx->calls) == calls && dtn_now_ns() < end)
-        usleep(1000);
-    usleep(20000);
+    while (!atomic_load(&dtn_coll_of(job->ctx)->run))
+        sched_yield();
     rc = reduce(job, mesh, starts);
     need(rc == DTENSOR_EINVAL && strstr(job->err.text, "in another thread"),
          "%s: %s", dtensor_errname(rc), job->err.text);
+    gate_open(&late, 1);
     pthread_join(thread, NULL);
     need(waiter.rc == 0, "the barrier: %s", waiter.err.text);
 }
@@ -86,7 +87,7 @@ static void rank_run(int rank, int n, void *arg)
     if (rank == 0) {
         call_twice(job, mesh, *starts);
     } else {
-        usleep(LATE_MS * 1000);
+        gate_pass(&late);
         good(dtensor_barrier(mesh, &job->err));
     }
     rc = reduce(job, mesh, false);
@@ -100,6 +101,7 @@ int main(void)
     static const char *const wires[] = { "shm", "tcp" };
     const char *path;
 
+    gate_make(&late);
     for (size_t i = 0; i < DTN_COUNT(wires); i++)
         for (int k = 0; k < 2; k++) {
             bool starts = k == 1;
