@@ -47,7 +47,8 @@ void job_init(void)
 
 struct boot_job job_of(int nhosts, const int nranks[])
 {
-    struct boot_job job = { .nhosts = nhosts, .timeout_ms = 8000, .rounds = 1 };
+    struct boot_job job = { .nhosts = nhosts, .timeout_ms = LIMIT_MS,
+                            .rounds = 1 };
 
     for (int h = 0; h < nhosts; h++) {
         job.nranks[h] = nranks[h];
@@ -253,6 +254,8 @@ static void job_act(const struct boot_job *job, const struct actor *a,
     snprintf(identity, sizeof identity, "[world] size = %d\n"
              "[redistribute] pipeline = %dK\n[transport] port = %d\n",
              c.world_size, a->pipeline ? a->pipeline : 512, job_port);
+    if (a->gate)
+        gate_pass(a->gate);
     if (a->delay_ms > 0)
         usleep((useconds_t)a->delay_ms * 1000);
     if (a->die_ms > 0)

@@ -6,6 +6,7 @@
 #ifndef TESTS_BOOT_JOB_H
 #define TESTS_BOOT_JOB_H
 
+#include "tests/support/gate.h"
 #include "tests/support/ranks.h"
 #include "dtensor.h"
 
@@ -21,9 +22,15 @@
 #define JOB_HOSTS 16
 #define JOB_ACTORS 64
 
+/* What is told at once takes less than a second, but the machine may be busy;
+ * jobs have a minute to start, so that it is never the end of that which tells.
+ */
+enum { TOLD_MS = 5000, LIMIT_MS = 60000 };
+
 struct actor {
     int rank;
     int delay_ms;                 /* before it opens                          */
+    const struct gate *gate;      /* that it passes before; NULL: none        */
     int die_ms;                   /* killed that long after it starts to open */
     int pipeline;                  /* of its cluster file, in K; 0: as others */
     int more_hosts;               /* it thinks that there are so many more    */

@@ -52,7 +52,7 @@ static void test_different(void)
         job.actor[odds[i].odd].pipeline = 1024;
         job_run(&job, NULL);
         ok(job_failed(&job, DTENSOR_EMISMATCH, odds[i].odd, odds[i].words,
-                      1500),
+                      TOLD_MS),
        "%s with another file: all say which, and the line (%lld ms)",
            odds[i].what, (long long)job_slowest_ms(&job));
     }
@@ -60,13 +60,13 @@ static void test_different(void)
     job.actor[2].pipeline = job.actor[3].pipeline = 1024;
     job_run(&job, NULL);
     ok(job_failed(&job, DTENSOR_EMISMATCH, 2, "boot: ranks 2-3 on n1 were "
-                  "started with other settings", 1500), "a host with another "
-       "file: all its ranks are named");
+                  "started with other settings", TOLD_MS),
+       "a host with another file: all its ranks are named");
     job = job_even(2, 2);
     job.actor[1].pipeline = 1024;
     job_drop(&job, 3);
     job_run(&job, NULL);
-    ok(job_failed(&job, DTENSOR_EMISMATCH, 1, "rank 1 on n0", 2500),
+    ok(job_failed(&job, DTENSOR_EMISMATCH, 1, "rank 1 on n0", TOLD_MS),
        "a different rank is told without waiting for a missing one");
 }
 
@@ -84,14 +84,14 @@ static void test_twice(void)
         job.actor[4].rank = r;
         job.actor[4].delay_ms = 100;
         job.nactors = 5;
-        job.actor[r == 3 ? 1 : 3].delay_ms = 300;    /* keeps the others     */
+        job.actor[r == 3 ? 1 : 3].delay_ms = 600;    /* keeps the others     */
         job_run(&job, NULL);
         a = (int)said[r].pid;
         b = (int)said[4].pid;
         snprintf(pids, sizeof pids, "%d and %d", a < b ? a : b, a < b ? b : a);
         snprintf(words, sizeof words, "boot: rank %d on n%d was started twice, "
                  "as processes %s", r, r / 2, pids);
-        ok(job_failed(&job, DTENSOR_EMISMATCH, r, words, 2000),
+        ok(job_failed(&job, DTENSOR_EMISMATCH, r, words, TOLD_MS),
            "rank %d started twice: all name it and both processes", r);
     }
 }
@@ -171,7 +171,7 @@ static void test_hello(void)
     job_drop(&job, 1);
     hello_version = 9;
     job_run(&job, hello_comes);
-    ok(job_failed(&job, DTENSOR_EMISMATCH, 1, words, 1500),
+    ok(job_failed(&job, DTENSOR_EMISMATCH, 1, words, TOLD_MS),
        "another version of the protocol: all name the rank");
     ok(hello_heard.code == DTENSOR_EMISMATCH && hello_heard.rank == 1 &&
        strstr(hello_heard.text, words), "... and it hears so as well");
@@ -180,7 +180,7 @@ static void test_hello(void)
     hello_then_bytes = 24;
     job_run(&job, hello_comes);
     ok(job_failed(&job, DTENSOR_EPEER, 1, "boot: rank 1 on n0 sent invalid "
-                  "data", 1500),
+                  "data", TOLD_MS),
        "a rank that sends noise is named to all");
     hello_then = "DTNB\3\0\5\0\0\0\0\0\0\0\0\0\0\0\20\0";
     hello_then_bytes = DTN_FRAME_HEAD_BYTES;
@@ -190,7 +190,7 @@ static void test_hello(void)
         job.actor[i].delay_ms = job.actor[i].rank == 3 ? 300 : 0;
     job_run(&job, hello_comes);
     ok(job_failed(&job, DTENSOR_EPEER, 1, "boot: rank 1 on n0 sent invalid "
-                  "data", 1500),
+                  "data", TOLD_MS),
        "a rank that sends its identity, of 1 MiB, unasked: so is it");
 }
 
@@ -206,7 +206,7 @@ static void test_foreign_address(void)
     job_run(&job, NULL);
     ok(job_failed(&job, DTENSOR_ESYS, 0, "boot: 203.0.113.1, the address of "
                   "host n0, is not an address of the machine that rank 0 runs "
-                  "on", 4000), "an address of another machine: all ranks "
+                  "on", TOLD_MS), "an address of another machine: all ranks "
        "of the host say so");
 }
 
@@ -217,7 +217,7 @@ static void test_fd_limit(void)
     job.actor[0].fds_left = 5;
     job_run(&job, NULL);
     ok(job_failed(&job, DTENSOR_ESYS, 0, "boot: rank 0 on n0 has no file "
-                  "descriptor left: the limit is ", 2500),
+                  "descriptor left: the limit is ", TOLD_MS),
        "no descriptors left for connections: all say where");
     note("%s", said[1].err.text);
     job = job_even(1, 8);
@@ -225,7 +225,7 @@ static void test_fd_limit(void)
     job.rounds = 2;                  /* the others hear of it in the next    */
     job_run(&job, NULL);
     ok(job_failed(&job, DTENSOR_ESYS, 3, "boot: rank 3 on n0 has no file "
-                  "descriptor left", 2500),
+                  "descriptor left", TOLD_MS),
        "no descriptors left for those of peers: all say where");
 }
 
@@ -240,12 +240,12 @@ static void test_killed(void)
         struct boot_job job = job_even(3, 2);
         int v = victims[i];
 
-        job.actor[v].die_ms = 150;
+        job.actor[v].die_ms = 500;
         job_drop(&job, 5);           /* so that nobody gets through          */
         snprintf(words, sizeof words, "boot: rank %d on n%d closed its "
                  "connection", v, v / 2);
         job_run(&job, NULL);
-        ok(job_failed(&job, DTENSOR_EPEER, v, words, 2500), "rank %d killed "
+        ok(job_failed(&job, DTENSOR_EPEER, v, words, TOLD_MS), "rank %d killed "
            "while opening: EPEER at once, naming it (%lld ms)", v,
            (long long)job_slowest_ms(&job));
     }
@@ -262,7 +262,7 @@ static void test_gone(void)
         good = good && (i == 3 || (said[i].rc == DTENSOR_EPEER &&
                                    said[i].err.rank == 3 &&
                                    said[i].leaked_fds == 0));
-    ok(good && job_slowest_ms(&job) < 2000, "a rank that leaves before an "
+    ok(good && job_slowest_ms(&job) < TOLD_MS, "a rank that leaves before an "
        "allgather: EPEER at once everywhere");
     if (!good)
         job_show(&job);

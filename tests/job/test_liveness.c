@@ -197,16 +197,16 @@ static void test_lost(const char *what, const char *path, int rounds,
 
 /* As of a rank whose memory the kernel frees first, which takes long.  Its last
  * messages come at once on this host, so they are not waited for as long as for
- * those of another.
+ * those of another.  A busy machine is slow now and then, that would be always.
  */
-static void test_sockets_stay(const char *path, int rounds)
+static void test_sockets_stay(const char *path)
 {
     double least = 1e9, ms;
+    int good = 0, rounds = 0;
     pid_t pid[RANKS];
-    int good = 0;
 
     hold = true;
-    for (int i = 0; i < rounds; i++) {
+    for (; rounds < 5 || (least >= 150 && rounds < 50); rounds++) {
         int64_t start_ns;
 
         begin(pid, path);
@@ -278,7 +278,7 @@ int main(int argc, char **argv)
         test_lost("rank 0 is stopped", path, (rounds + 9) / 10, 1 << 0,
                   SIGSTOP, "is stopped");
         if (i == 1)
-            test_sockets_stay(path, 5);
+            test_sockets_stay(path);
         remove(path);
     }
     path = ranks_file("shm", RANKS, "op_timeout = 60s\nheartbeat = 100ms\n"

@@ -493,8 +493,8 @@ fi
 
 "$bench" --local 3 allreduce --loop 1000000000 >"$tmp/out" 2>"$tmp/err" &
 parent=$!
-for _ in {1..100}; do
-    [ "$(pgrep -P $parent | wc -l)" = 3 ] && break
+for _ in {1..600}; do                # until they have joined, and some more
+    grep -q '^# ranks ' "$tmp/out" && break
     sleep 0.1
 done
 sleep 0.5

@@ -32,12 +32,12 @@ alive() {
     [ -n "$state" ] && [ "$state" != Z ]
 }
 
-# gone PID...: they and those in $dir/out have ended, within two seconds
+# gone PID...: they and those in $dir/out have ended, or do in 20 s
 gone() {
     local pids pid i
     mapfile -t pids <"$dir/out"
     for pid in "$@" "${pids[@]}"; do
-        for ((i = 0; i < 200; i++)); do
+        for ((i = 0; i < 2000; i++)); do
             alive "$pid" || continue 2
             sleep .01
         done
@@ -47,13 +47,26 @@ gone() {
     [ ${#pids[@]} -gt 0 ]
 }
 
-# lines FILE N: wait until it has that many, five seconds at most
+# lines FILE N: wait until it has that many, 20 s at most
 lines() {
     local i
-    for ((i = 0; i < 500; i++)); do
+    for ((i = 0; i < 2000; i++)); do
         [ "$(wc -l <"$1" 2>/dev/null)" = "$2" ] && return
         sleep .01
     done
+}
+
+# states PATTERN PID...: their states as in ps, once they match, or after 20 s
+states() {
+    local pattern=$1 state i
+    shift
+    for ((i = 0; i < 2000; i++)); do
+        state=$(for pid; do
+            sed 's/.*) //; s/ .*//' "/proc/$pid/stat"; done | tr -d '\n')
+        [[ $state =~ ^$pattern$ ]] && break
+        sleep .01
+    done
+    echo "$state"
 }
 
 # ------------------------------------------------------------ exit codes ---
@@ -79,14 +92,24 @@ matches "a lone rank's failure mentions no others" "$err" \
 
 # A rank that is killed may be dead after another has noticed and exited: rank 0
 # exits as soon as it finds the signal on its way, which is before the parent is
-# told; here it is the other way round for certain.
-err=$("$run" -n 3 sh -c 'case $DTN_RANK in
-    0) exit 1;; 1) sleep .3; kill -9 $$;; 2) sleep .4; exit 4;; esac' 2>&1)
+# told; here it is the other way round for certain: rank 1 waits until rank 0 is
+# no process any more.
+err=$(cd "$dir" && "$run" -n 3 sh -c 'case $DTN_RANK in
+    0) until [ -e waits ]; do sleep .01; done; echo $$ >witness; exit 1;;
+    1) >waits; until read -r pid <witness; do :; done
+       while kill -0 $pid; do :; done; kill -9 $$;;
+    2) exec sleep 60;; esac 2>&-' 2>&1)
 is "a signal counts more than an exit code that came before it" $? 137
 matches "and is named, not the witness that was first" "$err" \
     'dtensor-run: rank 1 \(pid [0-9]+\) was killed by signal 9 \(Killed\); ending the other rank'
-err=$("$run" -n 4 sh -c '[ $DTN_RANK != 2 ] || kill -9 $$
-    sleep .3; echo "rank $DTN_RANK has noticed" >&2; exit 1' 2>&1)
+mkfifo "$dir/alive"                  # at its end as soon as rank 2 is dead
+err=$(cd "$dir" && "$run" -n 4 sh -c 'if [ $DTN_RANK = 2 ]; then
+        exec 3>alive
+        until [ -e ready.0 -a -e ready.1 -a -e ready.3 ]; do sleep .01; done
+        kill -9 $$
+    fi
+    exec 3<alive; >ready.$DTN_RANK; read -r end <&3
+    echo "rank $DTN_RANK has noticed" >&2; exit 1' 2>&1)
 is "ranks that notice a failure print what they know" \
     "$(grep -c noticed <<<"$err") $(grep -c '^dtensor-run:' <<<"$err")" "3 1"
 SECONDS=0
@@ -272,8 +295,8 @@ for signal in INT TERM HUP QUIT USR1; do
     is "SIG$signal reaches every rank" "$? $(grep -c "got $signal" "$dir/out")" \
         "0 3"
 done
-start -n 3 sleep 60
-sleep .2
+start -n 3 sh -c 'echo ready; exec sleep 60'
+lines "$dir/out" 3
 kill -TERM $guard
 wait $guard
 is "ranks that die of the signal: 143" $? 143
@@ -307,16 +330,12 @@ wait $guard
 is "under nohup SIGHUP stays ignored" $? 0
 start -n 2 bash -c 'echo $$; for ((;;)); do sleep .01; done'
 lines "$dir/out" 2
+mapfile -t pids <"$dir/out"
 kill -TSTP $guard
-sleep .3
-state=$(for pid in $guard $(cat "$dir/out"); do
-    sed 's/.*) //; s/ .*//' "/proc/$pid/stat"; done | tr -d '\n')
-is "SIGTSTP stops dtensor-run and its ranks" "$state" TTT
+is "SIGTSTP stops dtensor-run and its ranks" "$(states TTT $guard "${pids[@]}")" TTT
 kill -CONT $guard
-sleep .3
-state=$(for pid in $guard $(cat "$dir/out"); do
-    sed 's/.*) //; s/ .*//' "/proc/$pid/stat"; done | tr -d '\n')
-matches "SIGCONT starts them again" "$state" '[^T]{3}'
+matches "SIGCONT starts them again" "$(states '[^T]{3}' $guard "${pids[@]}")" \
+    '[^T]{3}'
 kill -TERM $guard
 wait $guard
 

@@ -61,7 +61,7 @@ static void rank_killed(int rank, int n, void *arg)
     for (int r = 0; r < victim; r++)
         need(r == rank || w.tp->ops->health(w.tp, r, &culprit, &code) == 0,
              "rank %d lives", r);
-    pause_ms(50);
+    wire_barrier(&(struct wire){ .n = n - 1, .tp = w.tp });
     wire_close(&w);
 }
 
@@ -157,6 +157,18 @@ static void rank_killed_early(int rank, int n, void *arg)
 
 /* ---------------------------------------------------------------- pause --- */
 
+static bool is_stopped(pid_t pid)
+{
+    char path[64], state = 0;
+    FILE *file;
+
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    file = fopen(path, "re");
+    need(file && fscanf(file, "%*d (%*[^)]) %c", &state) == 1, "%s", path);
+    fclose(file);
+    return state == 'T';
+}
+
 static void rank_stopped(int rank, int n, void *arg)
 {
     struct dtn_signal s = { .len = 0 };
@@ -175,7 +187,8 @@ static void rank_stopped(int rank, int n, void *arg)
             w.tp->ops->consume(w.tp, 0);
         }
     } else {
-        pause_ms(50);
+        while (!is_stopped(wire_page->pid[1]))
+            pause_ms(1);
         for (int i = 0; i < 200; i++) {
             sent += w.tp->ops->signal(w.tp, 1, &s, NULL) == 0;
             rc = w.tp->ops->health(w.tp, 1, &culprit, &code);
