@@ -13,6 +13,9 @@
  * dead, or cut off from all.  A host that hears nobody then is cut off itself;
  * it names itself, as all others do.
  *
+ * If packets pass one way only, the host that still receives knows by itself
+ * that the other runs and hears nothing of it (delivery.c).
+ *
  * A connection of the transport that fails although the tree is whole is told
  * the same way.  It may have failed because a rank of the other host is
  * stopped.  So a leader does not answer while a rank of its host is late with a
@@ -140,6 +143,28 @@ void dtn_silence_note(struct dtn_boot *boot, const struct dtn_boot_link *link,
     if (silence_told(boot, of, from))
         silence_link_lost(boot, from, of);
     dtn_silence_answer(boot);
+}
+
+/* Has a rank of that leader's host given up one of this host? */
+static bool silence_given_up(const struct dtn_boot *boot, int leader)
+{
+    const struct dtn_host *host =
+        boot->hosts[dtn_boot_tree_host(boot, leader)];
+
+    for (int r = host->first_rank; r < host->first_rank + host->nranks; r++) {
+        const struct dtn_peer_failure *told = &boot->peer_failures[r];
+
+        if (told->order > 0 && told->code == DTENSOR_EPEER
+            && dtn_boot_tree_leader(boot, told->culprit) == boot->rank)
+            return true;
+    }
+    return false;
+}
+
+void dtn_silence_one_way(struct dtn_boot *boot, int rank)
+{
+    if (silence_told(boot, boot->rank, rank) || silence_given_up(boot, rank))
+        dtn_silence_note(boot, NULL, rank, boot->rank);
 }
 
 void dtn_silence_answer(struct dtn_boot *boot)

@@ -19,6 +19,11 @@ void dtn_silence_note(struct dtn_boot *boot, const struct dtn_boot_link *link,
 void dtn_silence_heard(struct dtn_boot *boot, const struct dtn_boot_link *link,
                        const struct dtn_frame *frame);
 
+/* Packets of this leader's host arrive here and ours do not arrive there.  If
+ * one of the two hosts has given the other up, the link between them is lost.
+ */
+void dtn_silence_one_way(struct dtn_boot *boot, int rank);
+
 /* Say to who hears nothing of this leader that it runs, if all of its host do.
  */
 void dtn_silence_answer(struct dtn_boot *boot);

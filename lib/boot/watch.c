@@ -22,6 +22,7 @@
 #include "base/wait.h"
 #include "boot/boot.h"
 #include "boot/bypass.h"
+#include "boot/delivery.h"
 #include "boot/frame.h"
 #include "boot/news.h"
 #include "boot/pulse.h"
@@ -34,13 +35,10 @@
 #include "cluster/cluster.h"
 #include "dtensor.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <time.h>
 
 #define EVERY_NS (5 * DTN_BOOT_MS)
@@ -153,20 +151,13 @@ static void watch_link(struct dtn_boot *boot, struct dtn_boot_link *link)
 
 /* -------------------------------------------------------------- silence --- */
 
-/* Does the kernel of the other host still acknowledge the beats?  If packets
- * pass one way only, it sends and acknowledges old ones, and ours are sent
- * again.
+/* Of two hosts, only this one can find that packets pass one way only.  Where
+ * there are more, a third host hears both (bypass.c).
  */
-static bool watch_acknowledged(const struct dtn_boot *boot,
-                               const struct dtn_boot_link *link)
+static bool watch_one_way(const struct dtn_boot *boot,
+                          const struct dtn_boot_link *link)
 {
-    const int64_t dead_ns = boot->cluster->transport.dead_after_ns;
-    struct tcp_info info;
-    socklen_t size = sizeof info;
-
-    return getsockopt(link->io.fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0
-        && info.tcpi_retransmits == 0
-        && info.tcpi_last_ack_recv * DTN_BOOT_MS < dead_ns / 4 * 3;
+    return boot->nhosts == 2 && dtn_delivery_one_way(link);
 }
 
 /* Another host is silent.  If its kernel still answers, its leader is stopped;
@@ -174,12 +165,17 @@ static bool watch_acknowledged(const struct dtn_boot *boot,
  */
 static void watch_silent(struct dtn_boot *boot, struct dtn_boot_link *link)
 {
+    const int64_t dead_ns = boot->cluster->transport.dead_after_ns;
+
     if (boot->peer_failures[link->rank].order > 0)
         return;
-    if (watch_acknowledged(boot, link))
+    if (dtn_delivery_answered(link, dead_ns / 4 * 3)) {
         dtn_news_lost(boot, NULL, link->rank, DTN_LOSS_STOPPED);
-    else
-        dtn_bypass_silent(boot, link);
+        return;
+    }
+    if (watch_one_way(boot, link))
+        dtn_silence_note(boot, NULL, link->rank, boot->rank);
+    dtn_bypass_silent(boot, link);
 }
 
 static void watch_neighbour(struct dtn_boot *boot, struct dtn_boot_link *link,
@@ -189,23 +185,32 @@ static void watch_neighbour(struct dtn_boot *boot, struct dtn_boot_link *link,
     if (link->state != DTN_LINK_JOINED || !watch_remote(link))
         return;
     link->silent_ns += passed_ns;
+    if (watch_one_way(boot, link))
+        dtn_silence_one_way(boot, link->rank);
     if (link->silent_ns > boot->cluster->transport.dead_after_ns)
         watch_silent(boot, link);
 }
 
-/* Beats for other hosts.  A link that is still sending the last one has no need
- * of another.
+/* A beat for another host.  A link that is still sending the last one has no
+ * need of another.
  */
+static void watch_beat_to(struct dtn_boot_link *link)
+{
+    if (!watch_remote(link))
+        return;
+    dtn_delivery_count(link);
+    if (!link->io.out)
+        dtn_news_send(link, DTN_FRAME_BEAT, NULL, 0);
+}
+
 static void watch_beat(struct dtn_boot *boot, int64_t now)
 {
     if (!boot->bridges || now < boot->beat_ns)
         return;
     boot->beat_ns = now + boot->cluster->transport.heartbeat_ns;
-    if (watch_remote(&boot->up.link) && !boot->up.link.io.out)
-        dtn_news_send(&boot->up.link, DTN_FRAME_BEAT, NULL, 0);
+    watch_beat_to(&boot->up.link);
     for (int i = 0; i < boot->nchildren; i++)
-        if (watch_remote(&boot->children[i]) && !boot->children[i].io.out)
-            dtn_news_send(&boot->children[i], DTN_FRAME_BEAT, NULL, 0);
+        watch_beat_to(&boot->children[i]);
 }
 
 static int64_t watch_look(struct dtn_boot *boot, int64_t now)
@@ -312,8 +317,18 @@ static int watch_named(const struct dtn_boot *boot)
     return named;
 }
 
+/* Is this rank on a host at one end of a lost link? */
+static bool watch_at_lost_link(const struct dtn_boot *boot, int rank)
+{
+    const int leader = dtn_boot_tree_leader(boot, rank);
+    int ends[2];
+
+    return dtn_boot_lost_link(boot, ends)
+        && (leader == ends[0] || leader == ends[1]);
+}
+
 /* How this culprit was lost.  Of a lost link the other end is lost too, on its
- * account.
+ * account; who gave up first may have named either.
  */
 static enum dtn_loss watch_loss_of(const struct dtn_boot *boot, int culprit)
 {
@@ -324,7 +339,7 @@ static enum dtn_loss watch_loss_of(const struct dtn_boot *boot, int culprit)
             && failure->culprit == culprit)
             return failure->loss;
     }
-    return DTN_LOSS_NONE;
+    return watch_at_lost_link(boot, culprit) ? DTN_LOSS_LINK : DTN_LOSS_NONE;
 }
 
 /* May another host have news of a loss at the same time?  Of two hosts, the one

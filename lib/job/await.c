@@ -107,8 +107,10 @@ static int await_abort(struct dtensor_ctx *ctx, int peer, int culprit, int code)
     struct dtn_mismatch mismatch;
 
     dtn_world_rank_name(&ctx->world, peer, name, sizeof name);
-    if (code == DTENSOR_EPEER && culprit == ctx->world.rank)
+    if (code == DTENSOR_EPEER && culprit == ctx->world.rank) {
+        dtn_peer_failure_wait_own(ctx);
         return await_gone(ctx, peer, "gave this rank up, for it got no answer");
+    }
     if (code == DTENSOR_EPEER && culprit == peer)
         return await_gone(ctx, peer, "died or left");
     if (code == DTENSOR_EMISMATCH) {

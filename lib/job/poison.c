@@ -163,6 +163,12 @@ int dtn_peer_failure_wait(struct dtensor_ctx *ctx, int peer, int *culprit,
          : teller;
 }
 
+void dtn_peer_failure_wait_own(struct dtensor_ctx *ctx)
+{
+    poison_listen(ctx, dtn_boot_peer_failure(ctx->boot, ctx->world.rank),
+                  DTN_FAILURE_NOTICE_NS);
+}
+
 int dtn_peer_failure_first(struct dtensor_ctx *ctx, const int ranks[], int n)
 {
     uint32_t earliest = UINT32_MAX, order;

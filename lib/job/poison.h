@@ -23,6 +23,11 @@ void dtn_poison_tell(struct dtensor_ctx *ctx, int code, int culprit);
 int dtn_peer_failure_wait(struct dtensor_ctx *ctx, int peer, int *culprit,
                           int *code);
 
+/* A peer has given this rank up: wait until the leader of this host has found
+ * that the link is lost.  Blocks: DTN_FAILURE_NOTICE_NS at most
+ */
+void dtn_peer_failure_wait_own(struct dtensor_ctx *ctx);
+
 /* The rank of these, not connected yet, whose failure the tree reported first;
  * -1: none.
  */
