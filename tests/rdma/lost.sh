@@ -2,9 +2,9 @@
 # lost.sh - in each of two guests, two ranks each: a host is lost
 #
 # During a run all packets that node2 sends are lost (packets), or node2 is
-# switched off (power); the first argument says which.  All name a rank of node2:
-# if its packets are lost it hears from node1 that it is not heard, so it knows
-# that the link is lost, and of the two hosts it is farther from rank 0.
+# switched off (power); the first argument says which.  All name a rank of node2.
+# If its packets are lost, node2 receives those of node1 that are sent again, so
+# it knows that the link is lost; of the two hosts it is farther from rank 0.
 #
 # Without this test, the loss of a host over rc could hang the other, or name
 # the wrong rank.
