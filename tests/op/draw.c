@@ -1,4 +1,5 @@
 /* draw.c - inputs of operators from words, their placements by chance */
+#include "base/dtype.h"
 #include "tests/op/draw.h"
 #include "tests/support/rand.h"
 
@@ -38,6 +39,14 @@ const char *draw_input(uint64_t *state, const char *text, struct whole *w)
         w->at[i] = element(state, text, i);
     text += strcspn(text, " ");
     return text + (*text == ' ');
+}
+
+void draw_spec(const struct whole *w, const struct dtensor_mesh *mesh,
+               struct dtensor_spec *spec)
+{
+    *spec = (struct dtensor_spec){ .mesh = mesh, .dtype = w->dtype,
+                                   .ndim = w->ndim };
+    memcpy(spec->shape, w->shape, sizeof spec->shape);
 }
 
 /* Lengths that add up to the size of the dimension. */
@@ -80,6 +89,16 @@ bool draw_placements(uint64_t *state, bool terms, struct dtensor_spec *spec,
         }
     }
     return whole;
+}
+
+int draw_tensor(const struct whole *w, const struct dtensor_spec *spec,
+                struct dtensor **tp, struct dtensor_error *err)
+{
+    static unsigned char full[WHOLE_MAX * 16];
+
+    for (int64_t k = 0; k < whole_count(w); k++)
+        dtn_store(w->dtype, full, (size_t)k, w->at[k]);
+    return dtensor_distribute(spec, full, -1, tp, err);
 }
 
 const char *draw_words(const struct dtensor_op_call *call,

@@ -14,6 +14,10 @@
  */
 const char *draw_input(uint64_t *state, const char *text, struct whole *w);
 
+/* The spec of `w` on a mesh, all R: the placements are still to be drawn. */
+void draw_spec(const struct whole *w, const struct dtensor_mesh *mesh,
+               struct dtensor_spec *spec);
+
 /* The placements of `spec`: cut in half of the cases, evenly, strided, dealt
  * out or by the lengths that are put into `lengths`, which has room for one of
  * each rank; terms only if `terms` allows.  False: terms that are a third of a
@@ -21,6 +25,12 @@ const char *draw_input(uint64_t *state, const char *text, struct whole *w);
  */
 bool draw_placements(uint64_t *state, bool terms, struct dtensor_spec *spec,
                      int64_t lengths[]);
+
+/* `w` as a tensor of that spec, cut by each rank for itself.
+ *   Errors: those of dtensor_distribute()
+ */
+int draw_tensor(const struct whole *w, const struct dtensor_spec *spec,
+                struct dtensor **tp, struct dtensor_error *err);
 
 /* "matmul S(0),R R,S(1)", the call in the words of a failure; until the next
  * call.

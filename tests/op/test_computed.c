@@ -17,6 +17,7 @@
 #include "dtensor.h"
 #include "tests/op/draw.h"
 #include "tests/op/naive.h"
+#include "tests/op/row.h"
 #include "tests/support/rand.h"
 #include "tests/support/job.h"
 
@@ -27,11 +28,7 @@
 
 enum { WORLD = 8, INPUTS = 6, OUTPUTS = 8, SEED = 20261124 };
 
-/* Inputs in the words of draw.h. */
-static const struct row {
-    const char *op, *args, *in;        /* the call                        */
-    double bound;                      /* relative; 0: bit for bit        */
-} rows[] = {
+static const struct row rows[] = {
 #include "tests/op/computed_rows.h"
 }, cut_rows[] = {
 #include "tests/op/cut_rows.h"
@@ -39,13 +36,6 @@ static const struct row {
 enum {
     ROWS = sizeof rows / sizeof rows[0],
     CUT_ROWS = sizeof cut_rows / sizeof cut_rows[0]
-};
-
-/* One job. */
-struct suite {
-    const struct row *row;             /* [n]                             */
-    int n, each;                       /* rows; placements of each        */
-    const char *file;                  /* of the cluster; NULL: usual     */
 };
 
 static const struct {
@@ -103,23 +93,15 @@ static void case_draw(struct job *job, uint64_t *state, const struct row *row,
         const int i = c->call.nin++;
 
         text = draw_input(state, text, &c->in[i]);
-        c->spec[i] = (struct dtensor_spec){ .mesh = mesh,
-            .dtype = c->in[i].dtype, .ndim = c->in[i].ndim };
-        memcpy(c->spec[i].shape, c->in[i].shape, sizeof c->spec[i].shape);
+        draw_spec(&c->in[i], mesh, &c->spec[i]);
         c->exact &= draw_placements(state, true, &c->spec[i], c->length[i]);
     }
 }
 
 static void inputs_make(struct job *job, struct drawn *c)
 {
-    static unsigned char full[WHOLE_MAX * 16];
-
-    for (int i = 0; i < c->call.nin; i++) {
-        for (int64_t k = 0; k < whole_count(&c->in[i]); k++)
-            dtn_store(c->in[i].dtype, full, (size_t)k, c->in[i].at[k]);
-        good(dtensor_distribute(&c->spec[i], full, -1, &c->tensor[i],
-                                &job->err));
-    }
+    for (int i = 0; i < c->call.nin; i++)
+        good(draw_tensor(&c->in[i], &c->spec[i], &c->tensor[i], &job->err));
 }
 
 /* ------------------------------------------------------------ comparing --- */

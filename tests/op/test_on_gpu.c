@@ -8,20 +8,20 @@
  * slower and with the same numbers, and nobody would know.
  */
 #include "dtensor.h"
+#include "tests/op/draw.h"
+#include "tests/op/row.h"
 #include "tests/redist/plan_of.h"
 #include "tests/support/tap.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { INPUTS = 6, OUTPUTS = 8 };
 
-static const struct row {
-    const char *op, *args, *in;        /* the call                        */
-    double bound;                      /* not used here                   */
-} rows[] = {
+static const struct row rows[] = {
 #include "tests/op/computed_rows.h"
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -58,23 +58,6 @@ static bool is_copied(const struct row *row, const char *dtype)
     return found;
 }
 
-/* "6x5:f64:w", and where the next one begins. */
-static const char *spec_read(const char *text, const struct dtensor_mesh *mesh,
-                             struct dtensor_spec *spec)
-{
-    char dtype[8], *end;
-
-    *spec = (struct dtensor_spec){ .mesh = mesh };
-    for (; *text != ':'; text = end + (*end == 'x'))
-        spec->shape[spec->ndim++] = strtoll(text, &end, 10);
-    text++;
-    snprintf(dtype, sizeof dtype, "%.*s", (int)strcspn(text, ":"), text);
-    if (dtensor_dtype_parse(dtype, &spec->dtype, NULL) != 0)
-        abort();
-    text += strcspn(text, " ");
-    return text + (*text == ' ');
-}
-
 static bool print_says(const struct dtensor_op_call *call, const char *words)
 {
     char *text = NULL;
@@ -90,14 +73,18 @@ static bool print_says(const struct dtensor_op_call *call, const char *words)
 
 static bool row_is_right(const struct row *row, const struct dtensor_mesh *mesh)
 {
+    static struct whole whole;
     struct dtensor_spec in[INPUTS], want[INPUTS], out[OUTPUTS];
     struct dtensor_op_call call = { .op = row->op, .in = in };
+    uint64_t state = 1;           /* the elements do not matter               */
     struct dtensor_op_info info;
     struct dtensor_error err = { .code = 0 };
     bool right;
 
-    for (const char *text = row->in; *text; call.nin++)
-        text = spec_read(text, mesh, &in[call.nin]);
+    for (const char *text = row->in; *text; call.nin++) {
+        text = draw_input(&state, text, &whole);
+        draw_spec(&whole, mesh, &in[call.nin]);
+    }
     if (dtensor_op_args_parse(row->args, &call.args, &err) != 0 ||
         dtensor_op_infer(&call, want, OUTPUTS, out, &info, &err) != 0) {
         note("%s: %s", row->op, err.text);

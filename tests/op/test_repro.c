@@ -12,6 +12,7 @@
 #include "dtensor.h"
 #include "tests/op/draw.h"
 #include "tests/op/naive.h"
+#include "tests/op/row.h"
 #include "tests/support/job.h"
 
 #include <string.h>
@@ -19,10 +20,7 @@
 
 enum { WORLD = 8, INPUTS = 6, OUTPUTS = 8, SEED = 20261127 };
 
-static const struct row {
-    const char *op, *args, *in;        /* the call                        */
-    double bound;                      /* of test_computed.c              */
-} rows[] = {
+static const struct row rows[] = {
 #include "tests/op/computed_rows.h"
 #include "tests/op/cut_rows.h"
 };
@@ -37,8 +35,8 @@ static struct shared {
     long compared, cut, refused;
 } *shared;
 
-/* One mesh. */
-struct suite {
+/* One job: a mesh of all its ranks. */
+struct grid {
     int ndim, size[3], each;           /* placements of each row          */
 };
 
@@ -97,9 +95,7 @@ static bool case_draw(struct job *job, uint64_t *state, const struct row *row,
         struct dtensor_spec *spec = &c->spec[c->call.nin];
 
         text = draw_input(&other, text, &whole);
-        *spec = (struct dtensor_spec){ .mesh = mesh, .dtype = whole.dtype,
-                                       .ndim = whole.ndim };
-        memcpy(spec->shape, whole.shape, sizeof spec->shape);
+        draw_spec(&whole, mesh, spec);
         draw_placements(state, false, spec, c->length[c->call.nin]);
         if (dtensor_spec_check(spec, NULL) != 0)
             return false;
@@ -182,17 +178,17 @@ static void one_case(struct job *job, int i, const struct dtensor_mesh *mesh,
 static void cases(int rank, int n, void *arg)
 {
     struct job the_job, *job = &the_job;
-    const struct suite *suite = arg;
+    const struct grid *grid = arg;
     const char *only = getenv("TEST_OP");
-    uint64_t state = rand_seed(SEED) * 31 + (uint64_t)suite->size[0];
+    uint64_t state = rand_seed(SEED) * 31 + (uint64_t)grid->size[0];
     const struct dtensor_mesh *mesh = NULL;
 
     job_open(job, rank, n, NULL);
-    good(dtensor_mesh_create(job->ctx, suite->ndim, suite->size, NULL, NULL,
+    good(dtensor_mesh_create(job->ctx, grid->ndim, grid->size, NULL, NULL,
                              &mesh, &job->err));
     dtensor_set_repro(job->ctx, 1);
     for (int i = 0; i < ROWS; i++)
-        for (int k = 0; k < suite->each; k++)
+        for (int k = 0; k < grid->each; k++)
             if (!only || strcmp(only, rows[i].op) == 0)
                 one_case(job, i, mesh, &state);
     dtensor_fini(job->ctx);
@@ -201,20 +197,20 @@ static void cases(int rank, int n, void *arg)
 int main(void)
 {
     const int each = sanitized() ? 1 : rounds_of(3);
-    const struct suite suites[] = {
+    const struct grid grids[] = {
         { 1, { 1 }, each }, { 1, { 2 }, each }, { 1, { 4 }, each },
         { 1, { 8 }, each }, { 3, { 2, 2, 2 }, each } };
 
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    for (size_t i = 0; i < sizeof suites / sizeof suites[0]; i++) {
-        const int n = suites[i].ndim == 1 ? suites[i].size[0] : WORLD;
+    for (size_t i = 0; i < sizeof grids / sizeof grids[0]; i++) {
+        const int n = grids[i].ndim == 1 ? grids[i].size[0] : WORLD;
 
         shared->compared = shared->cut = shared->refused = 0;
-        ok(ranks_run(n, 300, cases, (void *)(uintptr_t)&suites[i], NULL) == 0 &&
+        ok(ranks_run(n, 300, cases, (void *)(uintptr_t)&grids[i], NULL) == 0 &&
            (shared->cut > ROWS / 2 || getenv("TEST_OP")),
            "on %d ranks, a mesh of %d dimensions: the bits of one rank", n,
-           suites[i].ndim);
+           grids[i].ndim);
         note("%ld calls of %d rows compared, of which %ld had an input that is "
              "cut; %ld refused (TEST_SEED=%llu)", shared->compared, ROWS,
              shared->cut, shared->refused,

@@ -10,11 +10,11 @@
  * Without this test, an operator could need a copy of its input that no plan
  * shows, and a job that fits by the plan would run out of memory.
  */
-#include "base/dtype.h"
 #include "job/ctx.h"
 #include "dtensor.h"
 #include "tests/op/allocated.h"
 #include "tests/op/draw.h"
+#include "tests/op/row.h"
 #include "tests/support/allocations.h"
 #include "tests/support/rand.h"
 #include "tests/support/job.h"
@@ -27,10 +27,7 @@
 
 enum { WORLD = 4, INPUTS = 6, OUTPUTS = 8, SEED = 20261128 };
 
-static const struct row {
-    const char *op, *args, *in;        /* the call                        */
-    double bound;                      /* of test_computed.c              */
-} rows[] = {
+static const struct row rows[] = {
     { "dropout", "p=0.5", "6x5:f32:w", 0 },
     { "rand_like", "", "6x5:f32:w", 0 },
     { "randn_like", "", "6x5:f64:w", 0 },
@@ -41,13 +38,6 @@ static const struct row {
 enum {
     ROWS = sizeof rows / sizeof rows[0],
     CUT_ROWS = sizeof cut_rows / sizeof cut_rows[0]
-};
-
-/* One job. */
-struct suite {
-    const struct row *row;             /* [n]                             */
-    int n, each;                       /* rows; placements of each        */
-    const char *file;                  /* of the cluster; NULL: usual     */
 };
 
 /* How many runs of each kind there were, on rank 0. */
@@ -64,16 +54,6 @@ struct drawn {
     struct dtensor_op_info info;
 };
 
-static void input_make(struct job *job, const struct whole *whole,
-                       const struct dtensor_spec *spec, struct dtensor **tp)
-{
-    static unsigned char full[WHOLE_MAX * 16];
-
-    for (int64_t k = 0; k < whole_count(whole); k++)
-        dtn_store(whole->dtype, full, (size_t)k, whole->at[k]);
-    good(dtensor_distribute(spec, full, -1, tp, &job->err));
-}
-
 /* False: chosen lengths and cuts do not fit. */
 static bool inputs_make(struct job *job, uint64_t *state,
                         const struct dtensor_mesh *mesh, const char *text,
@@ -87,14 +67,12 @@ static bool inputs_make(struct job *job, uint64_t *state,
         struct dtensor_spec *spec = &c->spec[i];
 
         text = draw_input(state, text, &whole[i]);
-        *spec = (struct dtensor_spec){ .mesh = mesh, .dtype = whole[i].dtype,
-                                       .ndim = whole[i].ndim };
-        memcpy(spec->shape, whole[i].shape, sizeof spec->shape);
+        draw_spec(&whole[i], mesh, spec);
         draw_placements(state, true, spec, c->length[i]);
         fits &= dtensor_spec_check(spec, NULL) == 0;
     }
     for (int i = 0; fits && i < c->call.nin; i++)
-        input_make(job, &whole[i], &c->spec[i], &c->in[i]);
+        good(draw_tensor(&whole[i], &c->spec[i], &c->in[i], &job->err));
     return fits;
 }
 

@@ -10,7 +10,6 @@
  * Without this test, a gradient could be wrong for all operators but those that
  * somebody has computed by hand, or where an input is cut, or is a term.
  */
-#include "base/dtype.h"
 #include "dtensor.h"
 #include "tests/op/draw.h"
 #include "tests/op/naive.h"
@@ -96,7 +95,7 @@ static const char *input_read(uint64_t *state, const char *text,
     return text + (*text == ' ');
 }
 
-static void spec_draw(uint64_t *state, struct dtensor_spec *spec)
+static void placements_draw(uint64_t *state, struct dtensor_spec *spec)
 {
     for (int m = 0; m < dtensor_mesh_ndim(spec->mesh); m++) {
         struct dtensor_placement *p = &spec->placement[m];
@@ -127,23 +126,15 @@ static void case_draw(struct job *job, uint64_t *state, const struct row *row,
         const int i = c->call.nin++;
 
         text = input_read(state, text, &c->in[i]);
-        c->spec[i] = (struct dtensor_spec){ .mesh = mesh,
-            .dtype = c->in[i].dtype, .ndim = c->in[i].ndim };
-        memcpy(c->spec[i].shape, c->in[i].shape, sizeof c->spec[i].shape);
-        spec_draw(state, &c->spec[i]);
+        draw_spec(&c->in[i], mesh, &c->spec[i]);
+        placements_draw(state, &c->spec[i]);
     }
 }
 
 static void inputs_make(struct job *job, struct drawn *c)
 {
-    static unsigned char full[WHOLE_MAX * 16];
-
-    for (int i = 0; i < c->call.nin; i++) {
-        for (int64_t k = 0; k < whole_count(&c->in[i]); k++)
-            dtn_store(c->in[i].dtype, full, (size_t)k, c->in[i].at[k]);
-        good(dtensor_distribute(&c->spec[i], full, -1, &c->tensor[i],
-                                &job->err));
-    }
+    for (int i = 0; i < c->call.nin; i++)
+        good(draw_tensor(&c->in[i], &c->spec[i], &c->tensor[i], &job->err));
 }
 
 /* --------------------------------------------------------------- losses --- */
