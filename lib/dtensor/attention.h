@@ -1,9 +1,9 @@
-/* dtensor/attention.h - attention with the sequence cut
+/* dtensor/attention.h - attention with a sharded sequence
  *
- * The operator "attention" wants whole sequences on each rank.  Here queries,
- * keys and values may be cut along the sequence, dimension 2, so that no rank
- * ever has all of them, or has all of them only while it computes.  Under a
- * causal mask the last queries have most to do: HT(2) gives each rank as much.
+ * The operator "attention" needs whole sequences on each rank.  Here queries,
+ * keys and values may be sharded along the sequence, dimension 2, so a rank
+ * never holds all of them, or only during the computation.  Under a causal mask
+ * the last queries have the most work; HT(2) gives each rank the same share.
  */
 #ifndef DTENSOR_ATTENTION_H
 #define DTENSOR_ATTENTION_H
@@ -16,21 +16,21 @@ extern "C" {
 
 /* ----------------------------------------------------------- attention --- */
 
-/* How queries get to see keys and values of other ranks. */
+/* How a rank gets the keys and values of other ranks. */
 enum dtensor_attention_method {
     DTENSOR_ATTENTION_AUTO,    /* the least predicted time; under repro only  */
                                /* of ways with the operator's bits            */
-    DTENSOR_ATTENTION_RING,    /* keys and values go round in a ring, each    */
-                               /* rank computing with what it has meanwhile   */
+    DTENSOR_ATTENTION_RING,    /* keys and values move around a ring; a rank  */
+                               /* computes with one part while the next comes */
     DTENSOR_ATTENTION_GATHER,  /* each rank gathers all keys and values       */
-    DTENSOR_ATTENTION_HEADS,   /* two all-to-alls: heads are cut in place of  */
-                               /* the sequence, and back                      */
-    DTENSOR_ATTENTION_WHOLE,   /* the operator: no sequence is cut, or it     */
-                               /* gathers what is                             */
+    DTENSOR_ATTENTION_HEADS,   /* two all-to-alls: heads are sharded instead  */
+                               /* of the sequence, and back                   */
+    DTENSOR_ATTENTION_WHOLE,   /* the operator "attention", which gathers     */
+                               /* sharded sequences                           */
     DTENSOR_ATTENTION_METHODS
 };
 
-/* All zero is a good start. */
+/* All zero are the defaults. */
 struct dtensor_attention_options {
     double scale;              /* factor of the scores; 0: 1 / sqrt(elements  */
                                /* of a key)                                   */
@@ -38,26 +38,26 @@ struct dtensor_attention_options {
     enum dtensor_attention_method method;      /* AUTO: the one predicted best*/
 };
 
-/* What a method would take. */
+/* The predicted times. */
 struct dtensor_attention_info {
-    enum dtensor_attention_method method;      /* that would be taken         */
-    double predicted_us[DTENSOR_ATTENTION_METHODS]; /* of each: what it moves */
-                               /* and does not hide behind computing, and     */
-                               /* what the slowest rank computes more than    */
-                               /* its share; INFINITY: it cannot be done      */
-    const char *why;           /* why that one; static storage                */
+    enum dtensor_attention_method method;      /* the one that would be used  */
+    double predicted_us[DTENSOR_ATTENTION_METHODS]; /* for each: messages     */
+                               /* that do not overlap computation, and the    */
+                               /* extra work of the rank with the most work;  */
+                               /* INFINITY: the method is not possible        */
+    const char *why;           /* reason for the method; static storage       */
 };
 
 /* Softmax(scale q k^T) v for each sequence and head.  Queries are n x h x L x
  * D, keys n x h x M x D, values n x h x M x V, the result n x h x L x V, of one
- * dtype of floats, on one mesh.  If one mesh dimension cuts dimension 2 of all
- * three alike, by S, HT, SS or C, the result is cut like the queries; other
- * mesh dimensions may cut sequences or heads, S(0) and S(1), or replicate.
- * What lies otherwise is left to the operator, which redistributes.  `options`
- * NULL is all zero.  Parts are added as f32, or f64 of f64, in an order that
- * depends on the method and on the number of ranks.
+ * float dtype, on one mesh.  If one mesh dimension shards dimension 2 of all
+ * three equally, by S, HT, SS or C, the result is sharded like the queries.
+ * Other mesh dimensions may be S(0) (sequences), S(1) (heads) or R.  For all
+ * other placements the operator redistributes.  `options` NULL is all
+ * zero.  Parts are added in f32, or f64 for f64, in an order that depends on
+ * the method and on the number of ranks.
  *
- * A tape notes it; the backward takes the same way.
+ * A tape notes the call; the backward uses the same method.
  *
  * Collective: yes - all ranks of the mesh.   Blocks: until this rank has its
  *         part and no peer needs its keys and values.
@@ -74,8 +74,8 @@ int dtensor_attention(const struct dtensor *q, const struct dtensor *k,
                       const struct dtensor_attention_options *options,
                       struct dtensor **outp, struct dtensor_error *err);
 
-/* The way that dtensor_attention() would take for tensors of the specs in[0] to
- * in[2], and what each way is predicted to take.
+/* The method that dtensor_attention() would use for q, k and v of the specs
+ * in[0] to in[2], and the predicted time of each method.
  *
  * Collective: no.   Blocks: no.
  * Errors: as dtensor_attention()

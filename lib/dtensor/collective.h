@@ -203,7 +203,7 @@ int dtensor_call_ways(const struct dtensor_mesh *mesh,
 /* What a step of a schedule does. */
 enum dtensor_step_kind {
     DTENSOR_STEP_PUT,              /* write into the peer's memory            */
-    DTENSOR_STEP_SIGNAL,           /* tell the peer; small data goes with it  */
+    DTENSOR_STEP_SIGNAL,           /* signal to the peer, with small data     */
     DTENSOR_STEP_WAIT,             /* for the next signal of the peer         */
     DTENSOR_STEP_LOAD,             /* copy or reduce from the peer's memory   */
     DTENSOR_STEP_LOCAL,            /* copy or reduce in own memory            */

@@ -1,9 +1,9 @@
 /* dtensor/debug.h - what a program moves: counters and traces
  *
- * While a context counts, each collective, redistribute and operator of this
- * rank is noted with the scope that it ran in: a module that is called, or a
- * name that the program gave.  Forward and backward are apart: what the
- * backward of a call moves counts for the scope in which the call was made.
+ * While a context counts, it records each collective, redistribute and operator
+ * of this rank with the scope in which it ran: a module that is called, or a
+ * name that the program gave.  Forward and backward are counted separately: the
+ * backward of a call counts for the scope in which the call was made.
  */
 #ifndef DTENSOR_DEBUG_H
 #define DTENSOR_DEBUG_H
@@ -14,23 +14,23 @@
 extern "C" {
 #endif
 
-/* Room for what is noted; 0: the default.  When there is no more room, totals
- * stay right: only details are lost, and their number is told.
+/* Limits of what is recorded; 0: the default.  Beyond a limit the totals stay
+ * correct: only details are lost, and their number is reported.
  */
 struct dtensor_debug_options {
-    int scopes;                /* scopes in the tree: 1024.  What more there  */
-                               /* are count for the one around them           */
+    int scopes;                /* scopes in the tree: 1024.  More scopes      */
+                               /* count for their parent                      */
     int lines;                 /* different operators, redistributes and      */
                                /* collectives, by scope and tensors: 4096     */
     int events;                /* begins and ends in the trace: 65536; -1: no */
                                /* trace                                       */
 };
 
-/* Begin to count, with all counters at zero; what was counted before is freed.
+/* Begin to count, with all counters at zero; earlier counts are freed.
  * All memory is allocated here, by default 5 MiB; counting allocates nothing.
- * end: stop.  What was counted stays until the next begin, or until the context
- * is gone.  A context that does not count pays one branch for each activity.
- * While it counts, times of the device appear when the device is done.
+ * end: stop.  The counts stay until the next begin, or until the context
+ * is freed.  A context that does not count pays one branch for each activity.
+ * Times of the device appear when the device has completed the work.
  *
  * Collective: no - each rank counts for itself.
  * Blocks: until the device, if one is open, has done what it was given.
@@ -43,9 +43,9 @@ int dtensor_debug_begin(struct dtensor_ctx *ctx,
                         struct dtensor_error *err);
 int dtensor_debug_end(struct dtensor_ctx *ctx, struct dtensor_error *err);
 
-/* Open a scope in the one that is open, and close the last one that was opened.
- * A scope of that name in the same scope is entered again.  If the context does
- * not count, both do nothing.
+/* push: open a scope inside the innermost open one; if that already has one of
+ * this name, enter it again.  pop: close the innermost open scope.  If the
+ * context does not count, both do nothing.
  *
  * Collective: no.   Blocks: no.
  * Errors: EINVAL  the name is NULL, empty or longer than 95 bytes; pop: the
@@ -62,7 +62,7 @@ enum dtensor_direction {
     DTENSOR_NDIRECTIONS
 };
 
-/* What is counted beside the kinds of enum dtensor_collective. */
+/* Kinds that are counted in addition to those of enum dtensor_collective. */
 enum {
     DTENSOR_DEBUG_MESSAGES = DTENSOR_NCOLLECTIVES, /* sends and receives      */
     DTENSOR_DEBUG_EXCHANGE,    /* redistributes between meshes, and slabs of  */
@@ -76,20 +76,20 @@ struct dtensor_debug_count {
     uint64_t calls;            /* collectives                                 */
     uint64_t predicted_bytes;  /* that their schedules move; in a context     */
                                /* that only plans, of all ranks together      */
-    uint64_t sent_bytes;       /* that transports took from this rank, and    */
-                               /* that it read from mapped memory of peers    */
-    int64_t time_ns;           /* in these calls, of the CPU                  */
-    int64_t device_ns;         /* for what they gave the device, from when it */
-                               /* had done what came before; 0: nothing       */
+    uint64_t sent_bytes;       /* that transports accepted from this rank,    */
+                               /* and that it read in mapped memory of peers  */
+    int64_t time_ns;           /* that the CPU spent in these calls           */
+    int64_t device_ns;         /* that the device spent on their work, after  */
+                               /* all earlier work; 0: it had none            */
     double predicted_ns;       /* time_ns by the cost model                   */
 };
 
-/* Counts of a kind in a scope and those in it.  `scope` is names from the
- * outermost scope on, joined by "/": "step 1/layers.0.up"; NULL: all.  A
- * redistribute counts once for each kind of change of its mesh dimensions: S to
- * R all-gather, P to R allreduce, P to S reduce-scatter, S to another S
- * all-to-all; its bytes and time are those of the first kind.  What it is made
- * of does not count again.
+/* Counts of a kind in a scope and the scopes inside it.  `scope` is the names
+ * from the outermost scope on, joined by "/": "step 1/layers.0.up"; NULL: all.
+ * A redistribute counts once for each kind of change along its mesh dimensions:
+ * S to R all-gather, P to R allreduce, P to S reduce-scatter, S to another S
+ * all-to-all; its bytes and time count for the first kind.  The collectives
+ * that it runs do not count again.
  *
  * Collective: no.   Blocks: no.
  * Errors: EINVAL  nothing was counted, or there is no such scope or kind
@@ -100,9 +100,9 @@ int dtensor_debug_counts(const struct dtensor_ctx *ctx, const char *scope,
                          struct dtensor_debug_count *count,
                          struct dtensor_error *err);
 
-/* What this rank does again and again: a line for each operator, redistribute
- * and collective that differs from the others in its scope, its direction or
- * its tensors.
+/* Totals of equal activities of this rank: there is one line for all operators,
+ * redistributes or collectives that have the same scope, direction and
+ * tensors.
  */
 struct dtensor_debug_line {
     const char *scope;         /* name of the innermost scope; "all": none    */
@@ -140,9 +140,9 @@ enum dtensor_debug_level {
     DTENSOR_DEBUG_TENSORS      /* and their tensors, with placements          */
 };
 
-/* Write what this rank has counted: as text, in more or less detail; all of it
- * as JSON; or what began and ended when, as a trace in the JSON of Chrome's
- * trace events, for ui.perfetto.dev.  There the process number is the rank.
+/* Write the counts of this rank: as text with this level of detail; as JSON,
+ * complete; or the begin and end of each activity as a trace, in Chrome's
+ * trace event JSON, for ui.perfetto.dev.  There the process number is the rank.
  *
  * Collective: no.   Blocks: while the stream does.
  * Errors: EINVAL  nothing was counted, there is no such level, or no trace;

@@ -13,11 +13,11 @@
 extern "C" {
 #endif
 
-/* Write the whole tensor, reduced if Partial, to the file `path`, which all
- * hosts of the mesh see.  All ranks write at once, to "PATH.part"; when all
- * bytes are on disk it is renamed, so that an earlier file of that name stays
- * whole until then.  Memory: on each rank 1/n of the tensor, more if its
- * dimensions are shorter than n, the number of ranks.
+/* Write the whole tensor, reduced if Partial, to the file `path`, which must be
+ * visible on all hosts of the mesh.  All ranks write to "PATH.part" at the same
+ * time.  It is renamed when all bytes are on disk, so an earlier file of that
+ * name stays complete until then.  Needed memory: on each of n ranks 1/n of the
+ * tensor, or more if all its dimensions are shorter than n.
  * Semantics: numpy.save of DTensor.full_tensor.
  *
  * Collective: yes - all ranks of the mesh.   Blocks: until the file is on disk.
@@ -49,7 +49,7 @@ int dtensor_save(const struct dtensor *t, const char *path,
 int dtensor_load(const struct dtensor_spec *spec, const char *path,
                  struct dtensor **tp, struct dtensor_error *err);
 
-/* Tell dtype and shape of the array in a file; strides are row-major.
+/* Read dtype and shape of the array in a file; strides are row-major.
  * Semantics: numpy.lib.format.read_array_header.
  *
  * Collective: no.   Blocks: until its first and last bytes are read.

@@ -1,9 +1,9 @@
 /* dtensor/module.h - modules: a model as a tree
  *
- * A module has parameters, children and a function that computes its outputs,
- * all with names: "layers.0.up" is the child "up" of the child "0" of the child
- * "layers" of a model, and "weight" is its parameter.  A program makes the tree
- * and calls it; how it is spread over ranks is said apart, by these names.
+ * A module has parameters, children, and a function that computes its outputs.
+ * Children and parameters have names: "layers.0.up" is the child "up" of the
+ * child "0" of the child "layers" of a model, and "weight" its parameter.  A
+ * program makes and calls the tree; a plan of such names distributes it.
  */
 #ifndef DTENSOR_MODULE_H
 #define DTENSOR_MODULE_H
@@ -18,7 +18,7 @@ extern "C" {
 
 struct dtensor_module;
 
-/* What a forward function is given. */
+/* The arguments of a forward function. */
 struct dtensor_forward {
     struct dtensor_module *module;   /* that is called                        */
     int nin;                         /* inputs                                */
@@ -33,8 +33,8 @@ struct dtensor_forward {
 typedef int dtensor_forward_f(const struct dtensor_forward *call,
                               struct dtensor_error *err);
 
-/* Make a module without a parent.  `type` is a word of your own for what it is,
- * and `arg` a pointer of your own for `forward`.  With `forward` NULL it is one
+/* Make a module without a parent.  `type` is any word that says what it is, and
+ * `arg` is passed on to `forward`.  If `forward` is NULL, `type` must be one
  * of
  *
  *   sequential   its children one after another, in the order they were added
@@ -43,7 +43,7 @@ typedef int dtensor_forward_f(const struct dtensor_forward *call,
  *                name, on the inputs and then the parameters, in the order they
  *                were given; `arg` is its struct dtensor_op_args, or NULL
  *
- * where the norms are over as many dimensions as their first parameter has.
+ * where a norm is over as many dimensions as its first parameter has.
  *
  * Collective: no.   Blocks: no.
  * Owns:   *modulep is the caller's, for dtensor_module_destroy(); `arg` stays
@@ -184,7 +184,7 @@ int dtensor_module_apply(struct dtensor_module *module, const char *path,
                          const struct dtensor *in, struct dtensor **outp,
                          struct dtensor_error *err);
 
-/* What a hook is given. */
+/* The arguments of a hook. */
 struct dtensor_hook {
     struct dtensor_module *module;  /* that is called                         */
     void *arg;                      /* that was given with the hook           */
@@ -195,8 +195,8 @@ struct dtensor_hook {
 };
 
 /* A hook may replace t[i] by a new tensor of the same shape and dtype, made[i];
- * where it leaves NULL, t[i] stays.  If it fails, the call fails.  What it has
- * made is the call's.
+ * if made[i] stays NULL, t[i] is kept.  If the hook fails, the call fails.
+ * Owns: the new tensors become the library's.
  */
 typedef int dtensor_hook_f(const struct dtensor_hook *call,
                            struct dtensor_error *err);
@@ -218,8 +218,8 @@ int dtensor_module_on_output(struct dtensor_module *module,
 
 /* --------------------------------------------------- spread over a mesh --- */
 
-/* Choose how a parameter lies: placements for the mesh, such as "S(0)", static
- * or good until the call is over; NULL: R along all its dimensions.
+/* Choose the placements of a parameter on the mesh, such as "S(0)".  The text
+ * must be valid until the call returns.  NULL: R along all mesh dimensions.
  */
 typedef const char *dtensor_partition_f(const struct dtensor_module *module,
                                         const char *param, void *arg);
@@ -232,8 +232,8 @@ struct dtensor_distribution {
     dtensor_hook_f *output;    /* on the outputs of the top; or NULL          */
     void *arg;                 /* of the three, the caller's as long as the   */
                                /* module is called                            */
-    int root;                  /* position of the mesh whose values count;    */
-                               /* -1: each rank cuts its own, nothing is sent */
+    int root;                  /* mesh position whose values are distributed; */
+                               /* -1: each rank uses its own, nothing is sent */
 };
 
 /* Distribute the parameters of a module, and of all below it, over a mesh; NULL
@@ -272,8 +272,8 @@ int dtensor_distribute_module(struct dtensor_module *module,
  *                              only brings inputs and outputs to layouts, one
  *                              for each; "-" leaves one as it is
  *
- * where a layout is a placement.  Tensors that lie otherwise are redistributed
- * by hooks, those that lie so stay.
+ * where a layout is a placement.  Hooks redistribute tensors that have other
+ * placements.
  */
 struct dtensor_style {
     const char *pattern;       /* of the paths of modules                     */
@@ -282,10 +282,10 @@ struct dtensor_style {
 
 /* Give modules below `module` the styles of a plan of `n` entries, on a mesh of
  * one dimension; NULL is the mesh entered last.  Parameters without a style
- * become R on the mesh.  Each has to be whole on every rank of the mesh; `root`
- * is the position whose values count, -1: each rank cuts its own.  A second
- * plan may give styles to modules that have none.  After a failure the tree is
- * as before.
+ * become R on the mesh.  Each parameter must be whole on every rank of the
+ * mesh.  `root` is the position whose values are distributed; -1: each rank
+ * uses its own.  A second plan may give styles to modules that have none.
+ * After a failure the tree is unchanged.
  *
  * Collective, blocks, owns: as dtensor_distribute_module().
  * Errors: EINVAL  the mesh has several dimensions; no such style or option;

@@ -1,13 +1,13 @@
 /* dtensor/op.h - operators: computing with tensors
  *
- * An operator on tensors that are spread over a mesh can run where the tensors
- * lie, or after some of them were redistributed.  A matrix product of S(0) by R
- * runs at once and gives S(0); of S(0) by S(1) one operand has to be gathered
- * first.  What an operator accepts is known to the library as data, one row for
- * a family of operators; from it these functions infer, without any tensor and
- * without peers, how the inputs should lie, how the outputs will lie, and what
- * it costs to bring the inputs there.  dtensor_op() then does all of it:
- * redistributes what has to move, and computes on each rank.
+ * An operator can run on tensors in the placements that they have, or after
+ * some of them were redistributed.  A matrix product of S(0) by R runs at once
+ * and gives S(0); for S(0) by S(1) one operand has to be gathered first.  The
+ * library has a table of the placements that operators accept, with a row for
+ * each family.  From it these functions infer, without tensors and without
+ * peers, the placements that the inputs need, those that the outputs get, and
+ * the cost of redistributing the inputs.  dtensor_op() does all of it:
+ * it redistributes the inputs, and computes on each rank.
  */
 #ifndef DTENSOR_OP_H
 #define DTENSOR_OP_H
@@ -29,9 +29,9 @@ enum dtensor_op_reduction {
     DTENSOR_OP_MEAN            /* their mean                                  */
 };
 
-/* What an operator is told beside its tensors.  All zero is a good start; an
- * operator reads the fields that the table of dtensor_op_infer(3) names, and no
- * others.
+/* The arguments of an operator that are not tensors.  Set all other fields to
+ * zero: an operator reads only those that the table of dtensor_op_infer(3)
+ * names.
  */
 struct dtensor_op_args {
     int ndims;                 /* entries of dim                              */
@@ -41,15 +41,15 @@ struct dtensor_op_args {
     int ndim;                  /* entries of shape                            */
     int64_t shape[DTENSOR_MAX_DIMS]; /* of the result, in elements; of repeat */
                                /* the number of copies                        */
-    int64_t count;             /* elements of a piece, of the largest, rows   */
-                               /* of a table, dimensions that are normalised  */
+    int64_t count;             /* elements of a piece; how many largest ones; */
+                               /* rows of a table; dimensions to normalise    */
     int64_t start;             /* first element; pad: elements before         */
     int64_t end;               /* after the last element; pad: elements after */
     int64_t step;              /* between elements; 0 is 1                    */
-    double p;                  /* of a norm; INFINITY for the largest; the    */
-                               /* exponent of pow; of dropout the probability */
-                               /* of a 0                                      */
-    double value;              /* of what is padded or filled; factor of      */
+    double p;                  /* order of a norm, INFINITY: the largest;     */
+                               /* exponent of pow; probability of a 0 in      */
+                               /* dropout                                     */
+    double value;              /* that pad and fill write; factor of          */
                                /* scale, addcmul, addcdiv; addend of shift;   */
                                /* factor of the scores of attention, 0 is     */
                                /* 1 / sqrt(elements of a key)                 */
@@ -62,27 +62,27 @@ struct dtensor_op_args {
     enum dtensor_op_reduction reduction; /* of a loss                         */
 };
 
-/* One operator, its inputs and what else it is told. */
+/* One operator with the specs of its inputs and its arguments. */
 struct dtensor_op_call {
     const char *op;            /* its name, such as "matmul"                  */
     int nin;                   /* number of inputs                            */
-    const struct dtensor_spec *in; /* [nin] how they lie, all on one mesh     */
-    struct dtensor_op_args args; /* what else it is told                      */
+    const struct dtensor_spec *in; /* [nin] their specs, all on one mesh      */
+    struct dtensor_op_args args; /* its arguments                             */
 };
 
-/* What was decided. */
+/* The result of dtensor_op_infer(). */
 struct dtensor_op_info {
     int nout;                  /* number of outputs                           */
-    double predicted_us;       /* of bringing all inputs where they should    */
-                               /* be, and of what it reduces by itself        */
+    double predicted_us;       /* time to redistribute all inputs, and of the */
+                               /* allreduces that the operator itself makes   */
     unsigned reduces;          /* mesh dimensions along which the operator    */
-                               /* reduces over the ranks by itself; a bit set */
-    uint64_t scratch_bytes;    /* memory of this rank that a run works with   */
-                               /* beside inputs and outputs: inputs where     */
-                               /* they should be, and what is kept between    */
-                               /* two passes; 0 if it is not computed         */
-    int kernels;               /* 1: of tensors in memory of a GPU its        */
-                               /* kernels compute it; 0: the CPU, on copies   */
+                               /* itself makes allreduces; a bit set          */
+    uint64_t scratch_bytes;    /* memory that a run needs on this rank, in    */
+                               /* addition to inputs and outputs: for         */
+                               /* redistributed inputs, and between two       */
+                               /* passes; 0 if it is not computed             */
+    int kernels;               /* for tensors in memory of a GPU: 1: kernels  */
+                               /* compute it; 0: the CPU, on copies           */
     const char *why;           /* why these placements; static storage        */
 };
 
@@ -96,13 +96,13 @@ struct dtensor_op_info {
 int dtensor_op_args_parse(const char *text, struct dtensor_op_args *args,
                           struct dtensor_error *err);
 
-/* Infer how the operator should run: *want[i] is how input i should lie, out[i]
- * how output i will lie, for i up to info->nout.  `out` has room for `nout`.
- * What is predicted is the time to redistribute the inputs from `in` to `want`,
- * one after the other, and of allreduces that the operator makes itself, such
- * as softmax of rows that are cut; it is 0 if nothing is sent.  Decisions are
- * kept, so that asking again is cheap.  All ranks get the same answer, but for
- * scratch_bytes; what the plans of redistributes need is not among these.
+/* Infer how the operator should run: want[i] is the spec that input i needs,
+ * out[i] the spec of output i, 0 <= i < info->nout.  `out` has room for `nout`.
+ * The predicted time is that of redistributing the inputs from `in` to `want`,
+ * one after the other, and of the allreduces that the operator itself makes,
+ * such as softmax of sharded rows; it is 0 if nothing is sent.  Results are
+ * cached, so a second call is cheap.  All ranks get the same result, except
+ * scratch_bytes, which excludes the scratch of the plans of redistributes.
  *
  * Errors: EINVAL  no such operator: names similar ones; the number, shapes,
  *                 dtypes or meshes of the inputs do not fit it; `args`; more
@@ -134,14 +134,14 @@ const char *dtensor_op_name(int i);
 
 /* ---------------------------------------------------------- computing --- */
 
-/* Run an operator on the tensors in[0] to in[nin - 1] and make its outputs
- * out[0] to out[nout - 1], which lie as dtensor_op_infer() says; if it has
- * more, the last ones are not made.  Inputs that have to lie otherwise are
- * redistributed, into memory that the context keeps; they are unchanged.  Then
- * each rank computes its part of the outputs.  `args` NULL is all zero.  Floats
- * of 16 and 8 bits are computed as f32.  Of tensors in memory of a GPU kernels
- * compute the operators and types of dtensor_op_info.kernels, with the bits of
- * the CPU; for others the CPU computes, on copies.
+/* Run an operator on the tensors in[0] to in[nin - 1] and make its first `nout`
+ * outputs out[0] to out[nout - 1], with the specs of dtensor_op_infer().
+ * Inputs that need other placements are redistributed into memory that the
+ * context keeps; the tensors of the caller do not change.  Then each rank
+ * computes its part of the outputs.  `args` NULL is all zero.  Floats of 16 and
+ * 8 bits are computed as f32.  If the tensors are in memory of a GPU, kernels
+ * compute the operators and types for which dtensor_op_info.kernels is 1, with
+ * the bits of the CPU; the CPU computes all others, on copies.
  *
  * Collective: yes - all ranks of the mesh, in the same order, if an input has
  *         to be redistributed, or the operator reduces over the ranks (see
@@ -160,11 +160,11 @@ int dtensor_op(const char *op, int nin, const struct dtensor *const in[],
                const struct dtensor_op_args *args, int nout,
                struct dtensor *out[], struct dtensor_error *err);
 
-/* The same into the existing tensors out[0] to out[nout - 1], whose specs are
- * those of the results.  After the first call of a kind nothing is allocated.
- * out[0] may be an input if the operator works element by element and they have
- * one spec, or if the input has to be redistributed; of an operator that works
- * in place, such as add_, it is in[0].
+/* The same into the existing tensors out[0] to out[nout - 1], whose specs must
+ * be those of the results.  After the first call of a kind nothing is
+ * allocated.  out[0] may be an input if the operator works element by element
+ * and both have the same spec, or if the input is redistributed.  For an
+ * operator that works in place, such as add_, out[0] must be in[0].
  *
  * Collective, blocks: as dtensor_op().
  * Errors: EINVAL  an output has another spec, or is an input that is still
@@ -177,7 +177,7 @@ int dtensor_op_into(const char *op, int nin, const struct dtensor *const in[],
                     struct dtensor *const out[], struct dtensor_error *err);
 
 /* The operators that most programs use, as functions; each is dtensor_op() with
- * one output.  What may be NULL is said, and is left out then.
+ * one output.  Only arguments for which that is said may be NULL.
  *
  *   matmul         the product of the last two dimensions; the others are
  *                  broadcast
@@ -186,14 +186,14 @@ int dtensor_op_into(const char *op, int nin, const struct dtensor *const in[],
  *   scale          x times a number
  *   cast           the same elements as another dtype
  *   softmax        along dimension `dim`; negative counts from the end
- *   layer_norm     over the last dimensions, as many as `weight` has; `weight`
- *                  and `bias`, or `bias`, may be NULL: 1 and 0, and the last
- *                  dimension.  `eps` 0 is 1e-5
+ *   layer_norm     over the last dimensions, as many as `weight` has.  `bias`
+ *                  may be NULL: 0; `weight` and `bias` may be NULL: 1 and 0,
+ *                  over the last dimension.  `eps` 0 is 1e-5
  *   rms_norm       the same without mean and bias
  *   embedding      the rows of `table` (2-D) that `index`, i64 or i32, names
- *   cross_entropy  of scores, whose last dimension are the classes, and the
- *                  index of the right one: minus the logarithm of its softmax,
- *                  for each row, or their sum or mean
+ *   cross_entropy  for each row of `scores`, whose last dimension is the
+ *                  classes: minus the logarithm of the softmax at the class
+ *                  `target`; or the sum or mean of these
  *
  * Collective, blocks: as dtensor_op().
  * Owns:   *tp is the caller's, for dtensor_destroy().
@@ -228,8 +228,8 @@ int dtensor_cross_entropy(const struct dtensor *scores,
                           enum dtensor_op_reduction reduction,
                           struct dtensor **tp, struct dtensor_error *err);
 
-/* What a context does when an operator has to redistribute an input and some
- * rank has to send for it.  All ranks must say the same.  ALLOWED at first.
+/* What a context does if an operator has to redistribute an input and a rank
+ * must send data for that.  All ranks must set the same.  Initially ALLOWED.
  *
  * Collective: no.   Blocks: no.
  * Errors: EINVAL  no such value;  ENOMEM

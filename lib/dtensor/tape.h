@@ -1,11 +1,11 @@
 /* dtensor/tape.h - gradients
  *
- * A tape notes what is computed from tensors that are watched, such as the
- * parameters of a model, and computes the gradient of a result, such as a loss,
- * for each of them.  A step of training is: begin, compute the loss, end,
- * backward, take the gradients.  Forward and backward run the same operators,
- * so that gradients lie as the rules of operators say; those of watched tensors
- * end where these tensors lie.
+ * A tape notes the calls that compute something from watched tensors, such as
+ * the parameters of a model.  Then it computes the gradient of a result, such
+ * as a loss, for each watched tensor.  A step of training is: begin, compute
+ * the loss, end, backward, read the gradients.  The backward runs operators
+ * too, so their rules give the placements of gradients; at the end the gradient
+ * of a watched tensor gets the placements of that tensor.
  */
 #ifndef DTENSOR_TAPE_H
 #define DTENSOR_TAPE_H
@@ -33,14 +33,14 @@ struct dtensor_tape;
 int dtensor_tape_create(struct dtensor_ctx *ctx, struct dtensor_tape **tapep,
                         struct dtensor_error *err);
 
-/* Take the tape out of force, if it is, and free it with all that it holds;
- * NULL is a no-op.
+/* Free the tape with all that it holds; an active tape is ended first.  NULL is
+ * a no-op.
  */
 void dtensor_tape_destroy(struct dtensor_tape *tape);
 
-/* Watch a tensor: gradients are computed for it, from this backward on until
- * the tape is destroyed.  It may be the result of a noted call.  The tape holds
- * the tensor, which may be destroyed before the tape.  Watching it again does
+/* Watch a tensor: the next backward and all later ones compute its gradient.
+ * It may be the result of a noted call.  The tape holds the tensor, so the
+ * program may destroy it before the tape.  Watching it again does
  * nothing.
  *
  * Collective: no - but all ranks of its mesh must watch the same ones, in the
@@ -53,19 +53,19 @@ void dtensor_tape_destroy(struct dtensor_tape *tape);
 int dtensor_tape_watch(struct dtensor_tape *tape, const struct dtensor *t,
                        struct dtensor_error *err);
 
-/* Put the tape in force: from now on operators, redistributes, clones and
- * dropout of this context are noted if they read something that depends on a
- * watched tensor.  The tape holds what the backward needs, also after
- * dtensor_destroy().  end: not any more.  Between them and again after it more
- * can be noted.  After a backward, begin forgets what was noted and the
- * gradients before.
+/* begin makes the tape active: from now on operators, redistributes, clones and
+ * dropout of this context are noted if an input depends on a watched tensor.
+ * The tape holds what the backward needs, even if the program destroys it.
+ * end stops that; begin may be called again to note more.  Only one tape of a
+ * context can be active.  The first begin after a backward forgets all notes
+ * and gradients.
  *
  * Not seen are writes through the pointer of dtensor_to_local(), and what is
  * computed from it.
  *
  * Collective: no - but all ranks must make the same calls.
  * Blocks: no.
- * Errors: EINVAL  begin: a tape is in force; end: this one is not;  ENOMEM
+ * Errors: EINVAL  begin: a tape is active; end: this one is not;  ENOMEM
  * Semantics: its own.
  */
 int dtensor_tape_begin(struct dtensor_tape *tape, struct dtensor_error *err);
@@ -81,11 +81,11 @@ enum dtensor_keep {
                                /* backward need not redistribute              */
 };
 
-/* Choose that for the calls that are noted from now on; at first it is
- * DTENSOR_KEEP_PASSED.  With DTENSOR_KEEP_USED an input that no rank has sent
- * anything for is still held as it was passed, as are redistributes that the
- * program calls.  Such a copy is the tape's, so that the input may be changed
- * in place.
+/* Set that for the calls that are noted from now on; at first it is
+ * DTENSOR_KEEP_PASSED.  Even with DTENSOR_KEEP_USED an input is held as it was
+ * passed if no rank had to send data for it, or if the program itself called
+ * the redistribute.  A copy belongs to the tape, so the program may then change
+ * the input in place.
  *
  * Collective: no - but all ranks must choose the same.   Blocks: no.
  * Errors: EINVAL  tape is NULL, or there is no such choice
@@ -94,8 +94,8 @@ enum dtensor_keep {
 int dtensor_tape_keep(struct dtensor_tape *tape, enum dtensor_keep keep,
                       struct dtensor_error *err);
 
-/* A call that the program made itself: from the parts of the inputs, or from
- * whole arrays, to the parts of the outputs.
+/* A computation of the program itself: it read local parts or whole arrays of
+ * the inputs, and made the outputs.
  */
 struct dtensor_tape_call {
     const char *name;          /* for dtensor_tape_print() and errors         */
@@ -103,27 +103,27 @@ struct dtensor_tape_call {
     int nout;                  /* number of outputs; with inputs at most 32   */
     const struct dtensor *const *in; /* [nin] what it read                    */
     struct dtensor *const *out; /* [nout] what it made                        */
-    dtensor_backward_f *backward; /* makes the gradients of the inputs     */
-    const char *keeps;         /* what that reads, "a b y": inputs a to d,    */
+    dtensor_backward_f *backward; /* makes the gradients of the inputs        */
+    const char *keeps;         /* what it reads, "a b y": inputs a to d,      */
                                /* outputs y and z; NULL: all; static storage  */
     void *arg;                 /* for `backward`                              */
 };
 
-/* Note such a call, so that gradients pass it: what dtensor_to_local() or
- * dtensor_full_tensor() gave was computed with, and dtensor_from_local() or
- * dtensor_distribute() made tensors of the result.  Without it these are ends:
- * outputs are constants, or leaves if they are watched.
+/* Note such a computation, so that gradients flow through it.  Typically it
+ * reads arrays of dtensor_to_local() or dtensor_full_tensor(), and makes
+ * tensors by dtensor_from_local() or dtensor_distribute().  If it is not noted,
+ * its outputs are constants, or leaves if they are watched.
  *
- * The backward gets the gradient of each output as the output lies, R where
- * that is P, so that dtensor_to_local() of it is the gradient of the part.  It
- * makes the gradient of each input with any placements: that of a part of S(0)
- * is S(0), of a term P(sum) that is added up R, of a whole array R, or P(sum)
- * if each rank has computed with a part of it.
+ * The backward gets the gradient of each output in the placements of the
+ * output, with R for P, so dtensor_to_local() of it is the gradient of the
+ * part.  It makes the gradient of each input with any placements: S(0) for a
+ * part of S(0), R for a term of P(sum), R for a whole array, or P(sum) if each
+ * rank computed with a part of that array.
  *
  * Collective: no - but all ranks must make the same calls.
  * Blocks: no.
- * Errors: EINVAL  the call: says what is wrong with it; the tape is not in
- *                 force;  ENOMEM
+ * Errors: EINVAL  the call: says what is wrong with it; the tape is not
+ *                 active;  ENOMEM
  * Semantics: autograd.Function; local_map; the grad_placements of to_local
  *         are those that the backward chooses.
  */
@@ -131,17 +131,17 @@ int dtensor_tape_note(struct dtensor_tape *tape,
                       const struct dtensor_tape_call *call,
                       struct dtensor_error *err);
 
-/* Compute the gradient of `loss`, a result of a noted call, for all watched
- * tensors.  `grad` is the gradient of what the program computes from `loss`, a
- * tensor of its shape and dtype on its mesh; NULL is 1, if `loss` has one
+/* Compute the gradient of `loss`, an output of a noted call, for all watched
+ * tensors.  `grad` is the gradient with respect to `loss`, a tensor of its
+ * shape and dtype on its mesh; NULL stands for 1 if `loss` has one
  * element.
  *
- * What the calls have kept is freed on the way, so that there is one backward
- * for what was noted; if the tape is in force it is not any more.  The
- * operators that it runs may redistribute, whatever dtensor_op_implied() says.
- * The gradients of several uses of a tensor are added as they lie, those of
- * watched tensors brought to the placements of these, R where they are Partial,
- * in one batch at the end.
+ * Kept tensors are freed during the backward, so the notes serve for one
+ * backward only.  An active tape is ended.  The operators that the backward
+ * runs may redistribute, even if dtensor_op_implied() is REFUSED.  If a tensor
+ * has several uses, their gradients are added in the placements that they have.
+ * At the end the gradients of watched tensors are redistributed, in one batch,
+ * to the placements of these tensors, with R for Partial.
  *
  * Collective: yes - all ranks of the mesh.   Blocks: until this rank has its
  *         gradients and no peer needs others.
@@ -157,8 +157,8 @@ int dtensor_tape_backward(struct dtensor_tape *tape,
                           const struct dtensor *grad,
                           struct dtensor_error *err);
 
-/* The gradient of a watched tensor, after the backward; NULL if the loss does
- * not depend on it, or it is not watched.
+/* The gradient of a watched tensor after the backward; NULL if the loss does
+ * not depend on it, or if it is not watched.
  *
  * Owns: the tape, until dtensor_tape_clear(), destroy, or the begin after the
  *       backward.
@@ -166,14 +166,14 @@ int dtensor_tape_backward(struct dtensor_tape *tape,
 const struct dtensor *dtensor_tape_grad(const struct dtensor_tape *tape,
                                         const struct dtensor *t);
 
-/* Forget what was noted, and the gradients; what is watched stays watched. */
+/* Free all notes and gradients.  Watched tensors stay watched. */
 void dtensor_tape_clear(struct dtensor_tape *tape);
 
-/* The bytes of this rank's parts of what the tape keeps for the backward: each
- * tensor once, without those that are watched.  `path` NULL: of all calls; else
- * of tensors that a call of the module at this path was the first to keep,
- * without the modules below it; "" is no module.  After the backward, 0.  In a
- * context that only plans: what the first rank of the meshes would hold.
+/* The bytes of this rank's parts of the tensors that the tape keeps for the
+ * backward.  Each tensor counts once; watched tensors do not count.  `path`
+ * NULL: of all calls; else of the tensors that a call of the module at this
+ * path was the first to keep, without the modules below it; "" is no module.
+ * After the backward 0.  In a context that only plans, those of the first rank.
  *
  * Collective: no.   Blocks: no.
  * Errors: EINVAL  tape or bytesp is NULL;  ENOMEM
@@ -183,7 +183,7 @@ int dtensor_tape_bytes(const struct dtensor_tape *tape, const char *path,
                        uint64_t *bytesp, struct dtensor_error *err);
 
 /* Print the noted calls: results, inputs, and what is kept for the backward;
- * after it also how each gradient lay, and where it was brought.
+ * after it also the placements of each gradient, computed and final.
  *
  * Collective: no.   Blocks: no.
  * Errors: ESYS  cannot write to `stream`

@@ -67,9 +67,9 @@ int dtensor_clone(const struct dtensor *t, struct dtensor **tp,
 
 /* Make a tensor from the row-major global array `full` on position `root` of
  * the mesh (NULL elsewhere); root -1: every rank has it, and no message is
- * sent.  A Partial tensor holds terms that reduce to `full`.  Memory: on each
- * rank its part and at most twice [redistribute] pipeline bytes (4M), and on
- * the root also `full`, wherever that is.
+ * sent.  A Partial tensor holds terms that reduce to `full`.  `full` may be any
+ * memory.  Needed in addition: on each rank its part and at most twice
+ * [redistribute] pipeline bytes (4M).
  * Semantics: distribute_tensor(src_data_rank=root), where the source is the
  * position of coordinate (root, root, ...).
  *
@@ -174,8 +174,8 @@ const struct dtensor_spec *dtensor_spec_of(const struct dtensor *t);
 int dtensor_full_tensor(const struct dtensor *t, void *full, size_t size,
                         struct dtensor_error *err);
 
-/* The same to `full` on position `root` of the mesh only, wherever that memory
- * is; the others pass NULL and 0.  It undoes dtensor_distribute().
+/* The same to `full` on position `root` of the mesh only; the other ranks pass
+ * NULL and 0.  `full` may be any memory.  It reverses dtensor_distribute().
  * Semantics: its own.
  *
  * Collective: yes - all ranks of the mesh.   Blocks: until done on the root,
@@ -261,9 +261,9 @@ int dtensor_redistribute_into(const struct dtensor *src, struct dtensor *dst,
  */
 void dtensor_draw(const struct dtensor *t, FILE *stream);
 
-/* Print its spec and its elements on the mesh's first rank, and there only: all
- * if they are at most 1000, else of each dimension of more than 6 the first and
- * last three.  Terms are reduced.  Nothing else of a large tensor is moved.
+/* Print its spec and its elements, on the mesh's first rank only.  Of more than
+ * 1000 elements, only the first and last three along each dimension longer than
+ * 6 are printed, and only these are sent.  Partial tensors are reduced.
  * Semantics: print(DTensor.full_tensor()), with the layout of NumPy's text.
  *
  * Collective: yes - all ranks of the mesh.   Blocks: until done.

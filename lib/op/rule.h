@@ -40,7 +40,7 @@ enum {
                                   /* rank then has neighbouring indices       */
     DTN_OP_ALL = 2048,            /* all outputs are made, also those that    */
                                   /* the caller did not ask for               */
-    DTN_OP_TAPED = 4096           /* the same while a tape is in force, whose */
+    DTN_OP_TAPED = 4096           /* the same while a tape is active, whose   */
                                   /* backward reads them                      */
 };
 

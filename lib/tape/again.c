@@ -58,7 +58,7 @@ int dtn_back_norm(const struct dtn_express *e, struct dtensor *grad[],
 
 /* --------------------------------------------------------------- losses --- */
 
-/* With the numbers of the rows, which a tape in force has made the call keep,
+/* With the numbers of the rows, which an active tape has made the call keep,
  * no rank has to reduce them again.
  */
 int dtn_back_cross_entropy(const struct dtn_express *e, struct dtensor *grad[],

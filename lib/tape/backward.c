@@ -187,7 +187,7 @@ static int check(const struct dtensor_tape *tape, const struct dtensor *loss,
     if (dtn_values_find(&tape->values, loss->content) < 0)
         return dtn_fail(err, DTENSOR_EINVAL, "tape_backward: %s depends on no "
                         "watched tensor, or was computed while the tape was "
-                        "not in force", one);
+                        "not active", one);
     if (!grad && dtn_numel(loss->spec.ndim, loss->spec.shape) != 1)
         return dtn_fail(err, DTENSOR_EINVAL, "tape_backward: %s has several "
                         "elements (give its gradient, or reduce it)", one);

@@ -36,7 +36,7 @@ static const char *call_fault(const struct dtensor_tape *tape,
     if (call->keeps && strspn(call->keeps, "abcdyz ") != strlen(call->keeps))
         return "keeps has other letters than a b c d y z";
     return tape->ctx->recorder == &tape->recorder ? NULL
-         : "the tape is not in force (begin it first)";
+         : "the tape is not active (begin it first)";
 }
 
 int dtensor_tape_note(struct dtensor_tape *tape,

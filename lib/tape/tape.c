@@ -67,8 +67,8 @@ int dtensor_tape_begin(struct dtensor_tape *tape, struct dtensor_error *err)
     if (tape->ctx->recorder)
         return dtn_fail(err, DTENSOR_EINVAL, "tape_begin: %s (end it first)",
                         tape->ctx->recorder == &tape->recorder
-                        ? "the tape is in force" : "another tape of the "
-                          "context is in force");
+                        ? "the tape is active" : "another tape of the "
+                          "context is active");
     if (tape->done)
         dtensor_tape_clear(tape);
     tape->recorder.where = NULL;
@@ -93,8 +93,8 @@ int dtensor_tape_keep(struct dtensor_tape *tape, enum dtensor_keep keep,
 int dtensor_tape_end(struct dtensor_tape *tape, struct dtensor_error *err)
 {
     if (tape->ctx->recorder != &tape->recorder)
-        return dtn_fail(err, DTENSOR_EINVAL, "tape_end: the tape is not in "
-                        "force (begin it first)");
+        return dtn_fail(err, DTENSOR_EINVAL, "tape_end: the tape is not "
+                        "active (begin it first)");
     tape->ctx->recorder = NULL;
     return 0;
 }

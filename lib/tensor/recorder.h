@@ -1,4 +1,4 @@
-/* recorder.h - who is told of calls on tensors: the tape in force */
+/* recorder.h - how the active tape gets to know of calls on tensors */
 #ifndef DTN_TENSOR_RECORDER_H
 #define DTN_TENSOR_RECORDER_H
 
@@ -12,7 +12,7 @@ struct dtn_decision;
 /* A call that has computed its outputs. */
 struct dtn_called {
     const char *op;               /* an operator's name, or "redistribute"    */
-    const struct dtensor_op_args *args; /* what else it was told; NULL: none  */
+    const struct dtensor_op_args *args; /* its arguments; NULL: none          */
     int nin;                      /* entries of in                            */
     int nout;                     /* entries of out                           */
     const struct dtensor *const *in; /* what was read; content as then        */
@@ -22,7 +22,7 @@ struct dtn_called {
                                   /* NULL                                     */
 };
 
-/* ctx->recorder, while a tape is in force. */
+/* ctx->recorder, while a tape is active. */
 struct dtn_recorder {
     const char *where;            /* path of the module that is called; NULL: */
                                   /* none is, or it has none                  */

@@ -64,7 +64,7 @@ static int open_fds(void)
     return n;
 }
 
-/* A tape in force that watches the parameter of a module. */
+/* An active tape that watches the parameter of a module. */
 static void make_training(struct things *things)
 {
     struct dtensor_spec spec;

@@ -213,7 +213,7 @@ static void faults(struct job *job)
 
     good(dtensor_tape_create(job->ctx, &tape, &job->err));
     good(dtensor_tape_watch(tape, x, &job->err));
-    refused(job, dtensor_tape_note(tape, &call, &job->err), "not in force");
+    refused(job, dtensor_tape_note(tape, &call, &job->err), "not active");
     wrong_backwards(job, tape, x, y);
     good(dtensor_tape_begin(tape, &job->err));
     refused(job, dtensor_tape_note(tape, NULL, &job->err), "call is NULL");

@@ -252,12 +252,12 @@ static void twice(struct job *job)
     struct dtensor_tape *tape = tape_of(job, x), *other = NULL;
     struct dtensor *loss = op(job, "sum", x, NULL);
 
-    refused(job, dtensor_tape_begin(tape, &job->err), "the tape is in force");
+    refused(job, dtensor_tape_begin(tape, &job->err), "the tape is active");
     good(dtensor_tape_create(job->ctx, &other, &job->err));
     refused(job, dtensor_tape_begin(other, &job->err), "another tape");
-    refused(job, dtensor_tape_end(other, &job->err), "is not in force");
+    refused(job, dtensor_tape_end(other, &job->err), "is not active");
     good(dtensor_tape_end(tape, &job->err));
-    refused(job, dtensor_tape_end(tape, &job->err), "is not in force");
+    refused(job, dtensor_tape_end(tape, &job->err), "is not active");
     good(dtensor_tape_backward(tape, loss, NULL, &job->err));
     refused(job, dtensor_tape_backward(tape, loss, NULL, &job->err),
             "there was a backward");
