@@ -1,11 +1,12 @@
-/* attention.c - an attention block with its heads cut over all ranks
+/* attention.c - an attention block with its heads sharded over all ranks
  *
  *   $ cc -o attention attention.c example.c transformer.c \
  *         $(pkg-config --cflags --libs dtensor) -lm
  *   $ dtensor-run -n 4 ./attention
  *
- * q, k and v give each rank whole heads, so that attention needs no message;
- * out takes them as they lie, and its products are summed once.
+ * q, k and v give each rank whole heads, so attention needs no message.  The
+ * layer out reads these heads where they are, and one allreduce sums its
+ * result.
  */
 #include "example.h"
 #include "transformer.h"

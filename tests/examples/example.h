@@ -1,7 +1,7 @@
 /* example.h - what the examples share: a job, layers, a step of training
  *
- * An error ends the program with its text; a rank that ends so is named by all
- * others.
+ * An error ends the program with its text; all other ranks then name the rank
+ * that ended.
  */
 #ifndef EXAMPLE_H
 #define EXAMPLE_H

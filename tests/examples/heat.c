@@ -1,11 +1,11 @@
-/* heat.c - heat in a rod, which is cut over all ranks
+/* heat.c - heat in a rod that is sharded over all ranks
  *
  *   $ cc -o heat heat.c example.c $(pkg-config --cflags --libs dtensor) -lm
  *   $ dtensor-run -n 4 ./heat
  *
  * Each step needs the temperature on both sides of a point, so a rank gets one
- * number from each neighbour.  Sines only shrink, each step by the same factor:
- * rank 0 compares the whole rod with that.
+ * number from each neighbour.  A sine keeps its form and shrinks by the same
+ * factor in each step: rank 0 compares the whole rod with that.
  */
 #include "example.h"
 

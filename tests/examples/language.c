@@ -4,12 +4,13 @@
  *         $(pkg-config --cflags --libs dtensor) -lm
  *   $ dtensor-run -n 8 ./language FILE
  *
- * The mesh has two dimensions, on 8 ranks dp=4, tp=2: dp cuts the batch, tp the
- * layers.  Each rank computes some rows of the batch with some of the heads.
- * Operators find the placements in between; gradients of parameters are terms
- * along dp, which the tape sums in one batch.
+ * FILE is any text, of which every rank reads the first 64 KiB.  The model
+ * learns which letter comes next.
  *
- * Every rank reads the text, and the model learns which letter comes next.
+ * The mesh has two dimensions, on 8 ranks dp=4, tp=2: dp shards the batch, tp
+ * the layers.  Each rank computes some rows of the batch with some of the
+ * heads. Operators find the placements of intermediate tensors.  The gradients
+ * of parameters are P(sum) along dp, and the tape sums them in one batch.
  */
 #include "example.h"
 #include "transformer.h"

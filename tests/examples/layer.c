@@ -1,12 +1,12 @@
-/* layer.c - a transformer layer, cut by heads, or by the sequence as well
+/* layer.c - a transformer layer, sharded by heads, or also by the sequence
  *
  *   $ cc -o layer layer.c example.c transformer.c \
  *         $(pkg-config --cflags --libs dtensor) -lm
  *   $ dtensor-run -n 4 ./layer             # 2 allreduces forward
  *   $ dtensor-run -n 4 ./layer sequence    # 2 all-gathers, 2 reduce-scatters
  *
- * With the sequence cut between attention and MLP, norms and residuals are
- * computed by one rank for each position, and kept by one only.
+ * With `sequence`, norms and residuals are sharded by the sequence: each
+ * position is computed and stored by one rank only.
  */
 #include "example.h"
 #include "transformer.h"

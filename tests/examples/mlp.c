@@ -1,10 +1,10 @@
-/* mlp.c - two linear layers, cut over all ranks
+/* mlp.c - two linear layers, tensor-parallel over all ranks
  *
  *   $ cc -o mlp mlp.c example.c $(pkg-config --cflags --libs dtensor) -lm
  *   $ dtensor-run -n 4 ./mlp
  *
- * Each rank has some outputs of the first layer and, of the second, what reads
- * them.  What lies between them never moves; the result is summed once.
+ * The first layer is sharded by its outputs, the second by its inputs.  So the
+ * activations between them are never sent, and one allreduce sums the result.
  */
 #include "example.h"
 

@@ -1,12 +1,12 @@
-/* own.c - arithmetic of the program: mapped over parts, registered, overridden
+/* own.c - operators of the program: mapped, registered, overridden
  *
  *   $ cc -o own own.c example.c $(pkg-config --cflags --libs dtensor) -lm
  *   $ dtensor-run -n 4 ./own
  *
- * Between two layers that are cut over all ranks lie three functions that the
- * library does not have.  One is mapped over the parts of a tensor (local_map
- * of PyTorch) and noted on the tape; one is an operator with a rule, a local
- * function and a gradient; one takes the place of the library's relu.
+ * Between two tensor-parallel layers the program calls three functions of its
+ * own. One is mapped over the parts of a tensor (local_map of PyTorch) and
+ * noted on the tape; one is an operator with a rule, a local function and a
+ * gradient; one overrides the library's relu.
  */
 #include "example.h"
 

@@ -1,11 +1,11 @@
-/* parameters.c - the same parameters on any number of ranks, however they lie
+/* parameters.c - the same parameters on any number of ranks, in any placements
  *
  *   $ cc -o parameters parameters.c example.c \
  *         $(pkg-config --cflags --libs dtensor) -lm
  *   $ dtensor-run -n 4 ./parameters
  *
- * Each rank makes its own part and nothing is sent: element i gets the i-th
- * number of a stream that the seed starts.  Every line is the same.
+ * Each rank makes its own part and nothing is sent: element i gets number i of
+ * the stream that the seed defines.  All printed lines are the same.
  */
 #include "example.h"
 

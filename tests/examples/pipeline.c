@@ -1,20 +1,24 @@
 /* pipeline.c - a model in two stages, trained on micro-batches
  *
- * The cluster file says which ranks are the stages "first" and "last", and that
- * each has a seed of its own:
+ * The cluster file, stages.ini, says which ranks are the stages "first" and
+ * "last", and that each stage has a seed of its own.  In three columns:
  *
- *     [mesh "world"]            [mesh "first"]        [seed]
- *     dims = pp=2, dp=2         parent = world        base     = 7
- *                               select = pp=0         mesh     = world
- *                               [mesh "last"] ...     distinct = pp
+ *     [cluster]                 [mesh "world"]        [mesh "last"]
+ *     version = 1               dims = pp=2, dp=2     parent = world
+ *                                                     select = pp=1
+ *     [nodes "here"]            [mesh "first"]
+ *     hosts = localhost         parent = world        [seed]
+ *     ranks = 4                 select = pp=0         base     = 7
+ *                                                     mesh     = world
+ *                                                     distinct = pp
  *
- * A batch is cut into micro-batches.  What the first stage makes of one is
- * redistributed to the mesh of the last, which computes with it while the first
- * begins the next one; the gradients come back the same way.  Every rank makes
- * every call: those on the other stage's mesh return at once.
+ * A batch is divided into micro-batches.  The output of the first stage for one
+ * of them is redistributed to the mesh of the last stage, which computes with
+ * it while the first begins the next one; the gradients come back the same way.
+ * Every rank makes every call: the ranks of the other stage return at once.
  *
  *   $ cc -o pipeline pipeline.c $(pkg-config --cflags --libs dtensor) -lm
- *   $ dtensor-run -n 4 -C FILE ./pipeline
+ *   $ dtensor-run -n 4 -C stages.ini ./pipeline
  */
 #include <dtensor.h>
 

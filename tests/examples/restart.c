@@ -1,12 +1,12 @@
-/* restart.c - steps that go on where an earlier job has ended
+/* restart.c - a job that continues where an earlier job has ended
  *
  *   $ cc -o restart restart.c example.c $(pkg-config --cflags --libs dtensor)
  *   $ dtensor-run -n 4 ./restart state.npy 100
  *
- * Each step adds 1 to a tensor that is cut over all ranks, and every tenth is
- * saved.  A job that begins with the file `state.npy` goes on from there, on
- * any number of ranks: with conf/restart.sbatch, without the hosts that failed.
- * The last line is the same, however often the job was started.
+ * Each step adds 1 to a tensor that is sharded over all ranks, and every tenth
+ * step saves it.  A job that finds the file `state.npy` continues from there,
+ * on any number of ranks: with conf/restart.sbatch, without the hosts that
+ * failed. The last line is the same, however often the job was started.
  *
  *     rank 0: went on from step 40
  *     rank 0: step 100

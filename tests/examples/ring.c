@@ -1,8 +1,8 @@
-/* ring.c - a language model whose sequence is cut, trained on text
+/* ring.c - a language model with a sharded sequence, trained on text
  *
  * Each rank has a piece from the head and one from the tail of one long
  * sequence, HT(1), and all weights.  Only attention needs other ranks: their
- * keys and values come round in a ring.
+ * keys and values move around a ring.
  *
  *   $ cc -o ring ring.c $(pkg-config --cflags --libs dtensor) -lm
  *   $ dtensor-run -n 4 ./ring

@@ -3,9 +3,9 @@
  *   $ cc -o sgd sgd.c example.c $(pkg-config --cflags --libs dtensor) -lm
  *   $ dtensor-run -n 4 ./sgd
  *
- * The layer is whole on every rank, and a batch is cut by its rows.  The
- * gradient of a rank is that of its rows, a term of a sum: it is reduced where
- * the step needs the whole.
+ * The weights are whole on every rank, and a batch is sharded by rows.  Each
+ * rank computes the gradient of its rows, a term of a sum.  The terms are
+ * reduced when the step needs the whole gradient.
  */
 #include "example.h"
 

@@ -1,7 +1,7 @@
 /* transformer.c - attention and a transformer layer, of modules
  *
- * A forward function is written for whole tensors.  Where their parts lie is
- * said by a plan, which it does not know.
+ * A forward function is written for whole tensors.  It does not know the plan,
+ * which gives the placements.
  */
 #include "transformer.h"
 #include "example.h"
