@@ -182,10 +182,8 @@ uint64_t dtn_call_fingerprint(const struct dtn_group *group,
                            XXH3_64bits(known, sizeof known));
 }
 
-/* Make the schedule and the executable of a call. */
-static int entry_make(const struct dtn_group *group,
-                      const struct dtn_call *call, struct exec_entry *entry,
-                      struct dtensor_error *err)
+int dtn_execs_make(const struct dtn_group *group, const struct dtn_call *call,
+                   struct dtn_cached_exec *made, struct dtensor_error *err)
 {
     const struct dtn_model *model;
     struct dtn_choice pick;
@@ -200,28 +198,28 @@ static int entry_make(const struct dtn_group *group,
     rc = dtn_emitter_emit(pick.emitter, call, model, &sched, err);
     if (rc != 0)
         return rc;
-    entry->cached.fingerprint = dtn_call_fingerprint(group, call);
-    said = dtn_call_record_of(group, call, entry->cached.fingerprint);
-    rc = dtn_exec_create(group, &sched, &entry->cached.exec, err);
+    made->fingerprint = dtn_call_fingerprint(group, call);
+    said = dtn_call_record_of(group, call, made->fingerprint);
+    rc = dtn_exec_create(group, &sched, &made->exec, err);
     if (rc != 0) {
         dtn_sched_fini(&sched);
         return rc;
     }
-    snprintf(entry->cached.text, sizeof entry->cached.text,
-             "%s %s %d rank%s (%s)", dtn_exec_sched(entry->cached.exec)->name,
+    snprintf(made->text, sizeof made->text,
+             "%s %s %d rank%s (%s)", dtn_exec_sched(made->exec)->name,
              model->reach == DTN_REACH_MAP ? "shm" : dtn_group_wire(group),
              call->n, call->n == 1 ? "" : "s",
              dtn_choice_text(&pick, why, sizeof why));
     if (pick.emitter->algorithm == DTN_ALG_DIRECT
         && pick.emitter->needs == DTN_REACH_MAP && model->ranks_per_cpu <= 1
         && dtn_window_suits(call))
-        rc = dtn_exec_set_window(entry->cached.exec, call, err);
+        rc = dtn_exec_set_window(made->exec, call, err);
     if (rc != 0) {
-        dtn_exec_destroy(entry->cached.exec);
+        dtn_exec_destroy(made->exec);
         return rc;
     }
-    entry->cached.text_bytes = strlen(entry->cached.text) + 1;
-    dtn_exec_set_record(entry->cached.exec, &said, pick.ns);
+    made->text_bytes = strlen(made->text) + 1;
+    dtn_exec_set_record(made->exec, &said, pick.ns);
     return 0;
 }
 
@@ -229,13 +227,13 @@ int dtn_call_exec(const struct dtn_group *group, const struct dtn_call *call,
                   struct dtn_exec **execp, uint64_t *fingerprintp,
                   struct dtensor_error *err)
 {
-    struct exec_entry entry;
-    int rc = entry_make(group, call, &entry, err);
+    struct dtn_cached_exec made;
+    int rc = dtn_execs_make(group, call, &made, err);
 
     if (rc != 0)
         return rc;
-    *execp = entry.cached.exec;
-    *fingerprintp = entry.cached.fingerprint;
+    *execp = made.exec;
+    *fingerprintp = made.fingerprint;
     return 0;
 }
 
@@ -256,7 +254,7 @@ static int execs_add(const struct dtn_group *group,
 
     if (!entry)
         return dtn_fail_nomem(err, dtn_coll_name(query->call->coll), size);
-    rc = entry_make(group, query->call, entry, err);
+    rc = dtn_execs_make(group, query->call, &entry->cached, err);
     if (rc != 0) {
         free(entry);
         return rc;

@@ -43,6 +43,12 @@ uint64_t dtn_call_fingerprint(const struct dtn_group *group,
 int dtn_execs_get(const struct dtn_group *group, const struct dtn_call *call,
                   struct dtn_cached_exec **cachedp, struct dtensor_error *err);
 
+/* Make the schedule and the executable of a call, with n and me filled in, that
+ * is not in the cache: the caller destroys made->exec; made->entry is not set.
+ */
+int dtn_execs_make(const struct dtn_group *group, const struct dtn_call *call,
+                   struct dtn_cached_exec *made, struct dtensor_error *err);
+
 /* The cached executable of a call, if a quick check shows that the buffers are
  * good: they are there, and they do not overlap.  NULL: do the full checks.
  */

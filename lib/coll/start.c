@@ -37,7 +37,7 @@ struct dtensor_persistent {
     struct coll_request coll;
     const struct dtn_group *group;     /* of a mesh, which lives as long as   */
                                        /* the context                         */
-    uint64_t fingerprint;              /* without the number of the call      */
+    struct dtn_cached_exec made;       /* its executable, not in the cache    */
 };
 
 static int coll_begin(struct dtensor_request *request,
@@ -108,6 +108,29 @@ int dtn_call_start(const struct dtn_group *group, struct dtn_call *call,
     return 0;
 }
 
+/* Make the executable, and all that its starts need. */
+static int persistent_ready(const struct dtn_group *group,
+                            const struct dtn_call *call, const void *in,
+                            void *out, struct dtn_cached_exec *made,
+                            struct dtensor_error *err)
+{
+    int rc = dtn_execs_make(group, call, made, err);
+
+    if (rc != 0)
+        return rc;
+    dtn_ctx_plan_is(group->ctx, made->text, made->text_bytes);
+    rc = dtn_exec_connect(made->exec, err);
+    if (rc == 0)
+        rc = dtn_exec_repeats(made->exec, err);
+    if (rc == 0)
+        rc = dtn_exec_warm(made->exec, in, out, err);
+    if (rc != 0) {
+        dtn_ctx_plan_freed(group->ctx, made->text);
+        dtn_exec_destroy(made->exec);
+    }
+    return rc;
+}
+
 int dtn_persistent_create(const struct dtn_group *group, struct dtn_call *call,
                           const void *in, void *out,
                           struct dtensor_persistent **persistentp,
@@ -139,22 +162,15 @@ int dtn_persistent_create(const struct dtn_group *group, struct dtn_call *call,
                                 dtn_coll_name(call->coll), sizeof *persistent),
                                 &why, err);
     coll = &persistent->coll;
-    rc = dtn_call_exec(group, call, &coll->exec, &persistent->fingerprint,
-                       &why);
-    if (rc == 0)
-        rc = dtn_exec_connect(coll->exec, &why);
-    if (rc == 0)
-        rc = dtn_exec_repeats(coll->exec, &why);
-    if (rc == 0)
-        rc = dtn_exec_warm(coll->exec, in, out, &why);
+    rc = persistent_ready(group, call, in, out, &persistent->made, &why);
     if (rc != 0) {
-        dtn_exec_destroy(coll->exec);
         free(persistent);
         return dtn_call_give_up(group, rc, &why, err);
     }
     coll->request = (struct dtensor_request){ .work = &coll_work,
         .ctx = group->ctx, .ranks = *group->ranks,
         .kept = true, .done = true, .waited = true };
+    coll->exec = persistent->made.exec;
     coll->in = in;
     coll->out = out;
     persistent->group = group;
@@ -179,8 +195,10 @@ int dtensor_persistent_start(struct dtensor_persistent *persistent,
         return dtn_fail(err, DTENSOR_EINVAL,
                         "persistent: it was started and not "
                         "waited for (dtensor_wait() for its last start first)");
+    dtn_ctx_plan_is(request->ctx, persistent->made.text,
+                    persistent->made.text_bytes);
     persistent->coll.fingerprint =
-        dtn_fingerprint_numbered(persistent->fingerprint, number);
+        dtn_fingerprint_numbered(persistent->made.fingerprint, number);
     *requestp = request;
     dtn_request_start(request);
     return 0;
@@ -194,7 +212,8 @@ void dtensor_persistent_destroy(struct dtensor_persistent *persistent)
         return;
     ctx = persistent->coll.request.ctx;
     dtensor_wait(&persistent->coll.request, NULL);
-    dtn_exec_destroy(persistent->coll.exec);
+    dtn_ctx_plan_freed(ctx, persistent->made.text);
+    dtn_exec_destroy(persistent->made.exec);
     free(persistent);
     dtn_ctx_release(ctx);
 }

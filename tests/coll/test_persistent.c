@@ -4,7 +4,8 @@
  * and its kin: starting a persistent call again makes none.
  *
  * Without this test, the start of a persistent call could get slow without
- * anybody noticing, or a second start could disturb the first.
+ * anybody noticing, a second start could disturb the first, or an error could
+ * name the call before it.
  */
 #include "base/compiler.h"
 #include "base/wait.h"
@@ -72,12 +73,15 @@ static void persistent_main(int rank, int n, void *arg)
     static const struct {
         enum dtensor_collective coll;
         size_t count;
+        const char *name;             /* as dtensor_last_plan() begins        */
     } calls[] =
     {
-        { DTENSOR_ALLREDUCE, 1 }, { DTENSOR_ALLREDUCE, LARGE },
-        { DTENSOR_REDUCE_SCATTER, 3000 }, { DTENSOR_ALL_TO_ALL, 2000 },
-        { DTENSOR_GATHER, 5000 }, { DTENSOR_SCATTER, 700 },
-        { DTENSOR_BARRIER, 0 }
+        { DTENSOR_ALLREDUCE, 1, "allreduce " },
+        { DTENSOR_ALLREDUCE, LARGE, "allreduce " },
+        { DTENSOR_REDUCE_SCATTER, 3000, "reduce_scatter " },
+        { DTENSOR_ALL_TO_ALL, 2000, "all_to_all " },
+        { DTENSOR_GATHER, 5000, "gather " }, { DTENSOR_SCATTER, 700, "scatter " },
+        { DTENSOR_BARRIER, 0, "barrier " }
     };
     enum { N = sizeof calls / sizeof calls[0] };
     struct dtensor_persistent *persistent[N] = { NULL };
@@ -96,6 +100,9 @@ static void persistent_main(int rank, int n, void *arg)
     for (int i = 0; i < N; i++) {
         good(dtensor_persistent_start(persistent[i], &request, &world->err));
         good(dtensor_wait(request, &world->err));
+        need(strncmp(dtensor_last_plan(world->ctx), calls[i].name,
+                     strlen(calls[i].name)) == 0, "the last plan is \"%s\"",
+             dtensor_last_plan(world->ctx));
     }
     persistent_repeat(world, persistent, N);
     memset(out, 0, LARGE * sizeof *out);
