@@ -23,10 +23,26 @@
 #include "dtensor.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* --------------------------------------------------------------- making --- */
+
+/* "mesh: shape 2x4 needs at least 8 ranks, but the world has 6 (...)" */
+static int mesh_too_large(int ndim, const int sizes[], int64_t n, int world,
+                          struct dtensor_error *err)
+{
+    char text[DTENSOR_MAX_DIMS * 12] = "";
+    int at = 0;
+
+    for (int d = 0; d < ndim; d++)
+        at += snprintf(text + at, sizeof text - (size_t)at, "%s%d",
+                       d > 0 ? "x" : "", sizes[d]);
+    return dtn_fail(err, DTENSOR_EINVAL, "mesh: shape %s needs at least %lld "
+                    "ranks, but the world has %d (start more ranks, or give "
+                    "smaller sizes)", text, (long long)n, world);
+}
 
 /* Fill in the sizes: their product is at most the world's size. */
 static int mesh_count(struct dtensor_mesh *proto, const int sizes[],
@@ -42,9 +58,7 @@ static int mesh_count(struct dtensor_mesh *proto, const int sizes[],
         proto->size[d] = sizes[d];
         n *= sizes[d];                    /* below 2^31 * 2^31, checked next */
         if (n > world)
-            return dtn_fail(err, DTENSOR_EINVAL, "mesh: sizes up to "
-                            "dimension %d need %lld ranks, but the world has "
-                            "%d", d, (long long)n, world);
+            return mesh_too_large(proto->ndim, sizes, n, world, err);
     }
     return 0;
 }

@@ -185,7 +185,7 @@ ok $((took > 5000)) "at once: $took ms"
 # -------------------------------------------------------------- wrong calls ---
 is "wrong calls are EINVAL in words, and leave the context good" \
     "$(timeout 20 "$run" -n 2 "$job" --wrong 2>&1)" \
-    'EINVAL mesh: sizes up to dimension 0 need 3 ranks, but the world has 2
+    'EINVAL mesh: shape 3 needs at least 3 ranks, but the world has 2 (start more ranks, or give smaller sizes)
 EINVAL mesh: size 0 of dimension 0; expected 1 or more
 EINVAL mesh: names "dp" do not fit 2 dimensions (give one for each, or NULL)
 EINVAL mesh: dimension name "dp" is given twice in "dp,dp"

@@ -233,9 +233,11 @@ static void test_bad_meshes(void)
         { 2, { 2, 0 }, NULL, NULL,
           "mesh: size 0 of dimension 1; expected 1 or more" },
         { 2, { 4, 4 }, NULL, NULL,
-          "mesh: sizes up to dimension 1 need 16 ranks, but the world has 8" },
-        { 3, { 2147483647, 2147483647, 4 }, NULL, NULL, "mesh: sizes up "
-          "to dimension 0 need 2147483647 ranks, but the world has 8" },
+          "mesh: shape 4x4 needs at least 16 ranks, but the world has 8 (start "
+          "more ranks, or give smaller sizes)" },
+        { 3, { 2147483647, 2147483647, 4 }, NULL, NULL, "mesh: shape "
+          "2147483647x2147483647x4 needs at least 2147483647 ranks, but the "
+          "world has 8 (start more ranks, or give smaller sizes)" },
         { 2, { 2, 2 }, "a", NULL, "mesh: names \"a\" do not fit 2 dimensions "
           "(give one for each, or NULL)" },
         { 2, { 2, 2 }, "a,b,c", NULL, "mesh: names \"a,b,c\" do not fit 2 "

@@ -70,11 +70,12 @@ static void meshes_made(struct dtensor_ctx *ctx)
                                    &why),
         "mesh: name 2 of \"dp,\" is empty or over 32 characters");
     row("1.2", dtensor_mesh_create(ctx, 2, large, NULL, NULL, &out.mesh, &why),
-        "mesh: sizes up to dimension 1 need 16 ranks, but the world has 8");
+        "mesh: shape 4x4 needs at least 16 ranks, but the world has 8 (start "
+        "more ranks, or give smaller sizes)");
     row("1.2", dtensor_mesh_create(ctx, 2, overflow, NULL, NULL, &out.mesh,
                                    &why),
-        "mesh: sizes up to dimension 0 need 2147483647 ranks, but the world "
-        "has 8");
+        "mesh: shape 2147483647x2147483647 needs at least 2147483647 ranks, "
+        "but the world has 8 (start more ranks, or give smaller sizes)");
     row("1.2", dtensor_mesh_create(ctx, 2, two_two, NULL, twice, &out.mesh,
                                    &why),
         "mesh: rank 1 at position 3 is listed twice");
