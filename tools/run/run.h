@@ -1,7 +1,8 @@
-/* run.h - the three parts of dtensor-run
+/* run.h - the parts of dtensor-run
  *
  * ../dtensor-run.c  the command line, and the guard over the supervisor
- * ranks.c           the supervisor: starts the ranks and sees them end
+ * ranks.c           the supervisor: starts the ranks, and waits until they end
+ * ending.c          how the job ends: signals, failures, deadlines
  * output.c          their output, merged line by line (-l)
  * report.c          which hosts a failed job blames (--json)
  */
@@ -72,6 +73,11 @@ struct run {
 
 /* ------------------------------------------------------------- ranks.c --- */
 
+/* Run the job in this process; the exit code. */
+int run_job(const struct run_options *options, const struct run_before *before);
+
+/* ------------------------------------------------------------ ending.c --- */
+
 /* Signals that are passed on to the ranks; `ends`: they end the job too. */
 struct run_signal {
     int number;                   /* of the signal                            */
@@ -80,16 +86,19 @@ struct run_signal {
 extern const struct run_signal run_signals[];
 extern const int run_nsignals;
 
-/* Run the job in this process; the exit code. */
-int run_job(const struct run_options *options, const struct run_before *before);
-
 /* Send `sig` to every child of this process. */
 void run_kill_children(int sig);
+
+/* Send `sig` to all ranks, and SIGKILL after the grace time. */
+void run_end(struct run *run, int sig);
 
 /* Wait for polls[0..n), at most until the next deadline; handle signals and the
  * deadline.  polls[0] is the signalfd.
  */
 void run_wait(struct run *run, struct pollfd polls[], int n);
+
+/* Note which ranks have ended.  False: this process has no child any more. */
+bool run_reap(struct run *run);
 
 /* ------------------------------------------------------------ report.c --- */
 
