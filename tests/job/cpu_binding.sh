@@ -21,7 +21,7 @@ bound() {
     printf '%s\n' '[cluster]' 'version = 1' '[nodes "here"]' \
         'hosts = localhost' 'ranks = 2' "cpus = $1" >cpus.ini
     shift
-    DTN_LOG=info timeout 20 "$run" -n 2 "$@" "$job" "$dir/cpus.ini" 2>&1 |
+    DTN_LOG=info timeout 100 "$run" -n 2 "$@" "$job" "$dir/cpus.ini" 2>&1 |
         grep -oE '(\[rank [01]\] )?cpus: .*' | sort -u
 }
 

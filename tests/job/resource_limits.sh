@@ -15,7 +15,7 @@ trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 99
 unset "${!DTN_@}" "${!SLURM@}"
 port=$((20000 + $$ % 20000))
-shm_before=$(ls -A /dev/shm 2>/dev/null)
+touch began                          # other tests run at the same time
 
 # matches CLAIM TEXT PATTERN: a bash regular expression, all of TEXT
 matches() {
@@ -45,7 +45,7 @@ rank() {
     shift
     env DTN_RANK="$rank" DTN_WORLD_SIZE="$of" DTN_LOCAL_RANK="$rank" \
         DTN_LOCAL_SIZE="$of" DTN_JOB="$name" "${variables[@]}" \
-        timeout 20 "$job" "$@"
+        timeout 100 "$job" "$@"
 }
 
 # -------------------------------------------------------------- descriptors ---
@@ -53,7 +53,7 @@ rank() {
 # says which limit it was, or which rank.
 worded=0 enough=0 silent=
 for n in 5 6 7 8 9 10 12 16; do
-    out=$(timeout 20 "$run" -n 4 bash -c "ulimit -n $n; exec $job" 2>&1)
+    out=$(timeout 100 "$run" -n 4 bash -c "ulimit -n $n; exec $job" 2>&1)
     code=$?
     if [ $code = 0 ]; then
         enough=$((enough + 1))
@@ -68,11 +68,11 @@ ulimit -n $n: $out"
 done
 is "each limit of descriptors is enough, or named with ulimit -n" "$silent" ""
 ok $((worded == 0 || enough == 0)) "both were seen: $worded and $enough times"
-out=$(timeout 20 "$run" -n 4 bash -c "ulimit -n 8; exec $job" 2>&1)
+out=$(timeout 100 "$run" -n 4 bash -c "ulimit -n 8; exec $job" 2>&1)
 matches "in words" "$(grep -m 1 limit <<<"$out")" \
     '.*: the limit is 8 \(raise ulimit -n, the hard limit is 8\)|.*ulimit -n.*'
 for ((i = 0, told = 0; i < 8; i++)); do
-    timeout 20 "$run" -n 4 bash -c "ulimit -n $((8 + i % 2)); exec $job" 2>&1 |
+    timeout 100 "$run" -n 4 bash -c "ulimit -n $((8 + i % 2)); exec $job" 2>&1 |
         grep -q 'closed its connection' || told=$((told + 1))
 done
 is "a child of the rank that has none left hears why, each time" "$told" 8
@@ -81,38 +81,38 @@ is "a child of the rank that has none left hears why, each time" "$told" 8
 if [ -n "$SANITIZER_CFLAGS" ]; then
     skip_test "little address space" "the sanitizers need much"
 else
-    out=$(timeout 20 "$run" -n 2 bash -c "ulimit -v 80000; exec $job" 2>&1)
+    out=$(timeout 100 "$run" -n 2 bash -c "ulimit -v 80000; exec $job" 2>&1)
     matches "little address space: exit 2 (ENOMEM), in words" \
         "$? $(head -1 <<<"$out")" '2 .*cannot map .*: Cannot allocate memory '\
 '\(see ulimit -v, or lower \[transport\] arena\)'
-    out=$(timeout 20 "$run" -n 4 bash -c "ulimit -v 2000000; exec $job" 2>&1)
+    out=$(timeout 100 "$run" -n 4 bash -c "ulimit -v 2000000; exec $job" 2>&1)
     is "4 ranks share 2 GB of it" "$?|$out" "0|"
-    out=$(timeout 20 "$run" -n 4 bash -c \
+    out=$(timeout 100 "$run" -n 4 bash -c \
         "ulimit -v 2000000; exec $job --most" 2>&1)
     matches "and a tensor that does not fit names ulimit -v" \
         "$? $(grep -m 1 tensor: <<<"$out")" '2 tensor: no room for .*: the '\
 'arena of this rank has 24[24]\.0 MiB, a share of half of ulimit -v, .*\(raise '\
 'ulimit -v\)'
 fi
-out=$(timeout 20 "$run" -n 4 "$job" --most 2>&1)
+out=$(timeout 100 "$run" -n 4 "$job" --most 2>&1)
 case "$?|$out" in
 *"control group"*) skip_test "3/4 of the memory in a tensor" "a control group's" ;;
 *) is "each of 4 ranks may have a tensor of 3/4 of the memory" "$?|$out" "0|" ;;
 esac
 file small.ini '[nodes "here"]' 'hosts = localhost' 'ranks = 2' '[transport]' \
     'arena = 64M'
-out=$(timeout 20 "$run" -n 2 "$job" --most small.ini 2>&1)
+out=$(timeout 100 "$run" -n 2 "$job" --most small.ini 2>&1)
 matches "a tensor larger than [transport] arena: exit 2 (ENOMEM), which limit" \
     "$? $(head -1 <<<"$out")" '2 tensor: no room for [0-9.]+ .iB: the arena '\
 'of this rank has 64\.0 MiB, as \[transport\] arena says, of which '\
 '6[0-9.]+ MiB are free, 6[0-9.]+ MiB in one piece \(free some, or raise '\
 '\[transport\] arena\)'
-out=$(timeout 20 "$run" -n 2 bash -c "ulimit -f 0; exec $job" 2>&1)
+out=$(timeout 100 "$run" -n 2 bash -c "ulimit -f 0; exec $job" 2>&1)
 matches "no file may grow: exit 3 (ESYS), in words" "$? $(head -1 <<<"$out")" \
     '3 init: rank . on .* failed: shm: .*ulimit -f.*intra_node = tcp\)'
 
 # -------------------------------------------------------------------- memfd ---
-out=$(timeout 20 "$run" -n 2 "$job" --no-memfd 2>&1)
+out=$(timeout 100 "$run" -n 2 "$job" --no-memfd 2>&1)
 matches "memfd_create refused: exit 3 (ESYS), in words" \
     "$? $(head -1 <<<"$out")" '3 init: rank . on .* failed: shm: memfd_create: Operation not '\
 'permitted '\
@@ -120,7 +120,7 @@ matches "memfd_create refused: exit 3 (ESYS), in words" \
 file tcp.ini '[nodes "here"]' 'hosts = localhost' 'ranks = 2' '[transport]' \
     'intra_node = tcp'
 is "and that remedy helps" \
-    "$(timeout 20 "$run" -n 2 "$job" --no-memfd tcp.ini 2>&1; echo $?)" 0
+    "$(timeout 100 "$run" -n 2 "$job" --no-memfd tcp.ini 2>&1; echo $?)" 0
 
 # -------------------------------------------------------------------- /proc ---
 hidden="mount -t tmpfs none /proc && exec $run -n 3 $job"
@@ -128,10 +128,10 @@ if [ -n "$SANITIZER_CFLAGS" ]; then
     skip_test "without /proc a job works" "the sanitizers read it"
 elif unshare -m true 2>/dev/null; then
     is "without /proc a job works" \
-        "$(timeout 20 unshare -m bash -c "$hidden" 2>&1; echo $?)" 0
+        "$(timeout 100 unshare -m bash -c "$hidden" 2>&1; echo $?)" 0
     file quick.ini '[nodes "here"]' 'hosts = localhost' 'ranks = 3' \
         '[transport]' 'op_timeout = 1s'
-    out=$(timeout 20 unshare -m bash -c "$hidden --stop $dir/quick.ini" 2>&1)
+    out=$(timeout 100 unshare -m bash -c "$hidden --stop $dir/quick.ini" 2>&1)
     matches "and a rank that is stopped is named at op_timeout" \
         "$(head -1 <<<"$out")" '.* waited [1-9]\.. s for rank 2 on .*'
 else
@@ -170,7 +170,7 @@ is "two of five ranks never come: the others name them, in the same words" \
 3.0 s (are they started?)"
 ok $((took < 2900 || took > 8000)) "after connect_timeout: $took ms"
 is "fewer ranks started than the file has" \
-    "$(timeout 20 "$run" -n 1 "$job" five.ini 2>&1 | head -1)" "dtensor-run \
+    "$(timeout 100 "$run" -n 1 "$job" five.ini 2>&1 | head -1)" "dtensor-run \
 started 1 ranks (DTN_WORLD_SIZE), five.ini describes 5: use dtensor-run -n 5"
 
 start=${EPOCHREALTIME/./}
@@ -184,7 +184,7 @@ ok $((took > 5000)) "at once: $took ms"
 
 # -------------------------------------------------------------- wrong calls ---
 is "wrong calls are EINVAL in words, and leave the context good" \
-    "$(timeout 20 "$run" -n 2 "$job" --wrong 2>&1)" \
+    "$(timeout 100 "$run" -n 2 "$job" --wrong 2>&1)" \
     'EINVAL mesh: shape 3 needs at least 3 ranks, but the world has 2 (start more ranks, or give smaller sizes)
 EINVAL mesh: size 0 of dimension 0; expected 1 or more
 EINVAL mesh: names "dp" do not fit 2 dimensions (give one for each, or NULL)
@@ -213,11 +213,12 @@ for ((i = 0; i < 2000; i++)); do
 done
 { kill -KILL $launcher && wait $launcher; } 2>/dev/null
 for ((i = 0; i < 2000; i++)); do
-    pgrep -f "^$job" >/dev/null || break
+    pgrep -f "^$job --stop" >/dev/null || break
     sleep .01
 done
-is "after SIGKILL of the launcher no rank is left" "$(pgrep -af "^$job")" ""
-is "nor anything in /dev/shm" "$(ls -A /dev/shm 2>/dev/null)" "$shm_before"
+is "after SIGKILL of the launcher no rank is left" "$(pgrep -af "^$job --stop")" ""
+is "nor anything in /dev/shm" \
+    "$(find /dev/shm -name '*d*t*n*' -newer began 2>/dev/null)" ""
 is "nor a socket" "$(grep -aE '@dtensor/[0-9]+/(missing|first|second)' \
     /proc/net/unix)" ""
 done_testing

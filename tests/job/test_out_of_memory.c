@@ -99,7 +99,7 @@ static void test_alone(void)
 
 /* --------------------------------------------------------------- of two --- */
 
-enum { PATIENCE_MS = 3000, PATIENCE_S = 60, PARALLEL = 16, TRIES_MAX = 1200 };
+enum { PATIENCE_MS = 3000, PATIENCE_S = 20, PARALLEL = 16, TRIES_MAX = 1200 };
 #define SOON_NS INT64_C(8000000000)
 
 /* What two ranks find, in memory they share with the test. */

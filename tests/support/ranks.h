@@ -53,8 +53,9 @@ pid_t rank_fork(int rank, int n, const char *job, rank_main_f *fn, void *arg);
 const char *ranks_file(const char *wire, int n, const char *more);
 
 /* Fork n ranks; wait status of each in status[] (may be NULL).  Returns how
- * many did not exit with 0.  After `timeout_s` the rest are killed.
+ * many did not exit with 0.  `enough_s` is enough on a quiet machine: who still
+ * runs after five times that hangs, and is killed.
  */
-int ranks_run(int n, int timeout_s, rank_main_f *fn, void *arg, int status[]);
+int ranks_run(int n, int enough_s, rank_main_f *fn, void *arg, int status[]);
 
 #endif
