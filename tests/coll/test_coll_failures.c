@@ -145,7 +145,7 @@ static void run_failures(const char *wire)
     setenv("DTN_CLUSTER", ranks_file(wire, 4, PATIENT), 1);
     bad = ranks_run(4, 30, murdered, NULL, status);
     ok(bad == 1 && WIFSIGNALED(status[2]), "%s: rank 2 of 4 killed: EPEER for "
-       "rank 2 on all others, long before op_timeout", wire);
+       "rank 2 on all others at once", wire);
     unlink(getenv("DTN_CLUSTER"));
     setenv("DTN_CLUSTER", ranks_file(wire, 4, "op_timeout = 2s\n"), 1);
     bad = ranks_run(4, 30, absent, &given_up, NULL);
