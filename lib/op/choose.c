@@ -3,8 +3,9 @@
  * Most calls find a combination that moves nothing, and then no cost is
  * computed.  Else all combinations are put in a heap with a lower bound of what
  * they cost.  The first one has one more of its costs computed and goes back to
- * its new place, until the first one has all of its costs: then no other is
- * below.  The cost of an input that lies in one way is computed once.
+ * its new place, or leaves the heap if it has all of them, until no bound is
+ * below the best of those.  The cost of an input that lies in one way is
+ * computed once.
  *
  * A shard is never made a term for an operator, nor one reduction another,
  * though a redistribute could: the output would be as large as the whole on
@@ -22,10 +23,12 @@
 #include "redist/predict.h"
 #include "dtensor.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 
 enum { MEMO_MAX = 4096 };         /* costs that are kept for one input        */
+#define ROUNDING 1e-9             /* relative, of sums of costs               */
 
 /* A combination that may be the cheapest. */
 struct candidate {
@@ -289,28 +292,48 @@ static void heap_down(struct choosing *c, int i)
     c->heap[i] = moved;
 }
 
-/* Until the first one has all of its costs. */
-static void choose_cheapest(struct choosing *c)
+static void heap_remove(struct choosing *c)
+{
+    c->heap[0] = c->heap[--c->n];
+    if (c->n > 0)
+        heap_down(c, 0);
+}
+
+/* Compute one more cost of the first one; with all of them, it may be the best.
+ */
+static void look_closer(struct choosing *c, struct candidate *best)
 {
     struct candidate *first = c->heap;
     int what;
+    const double sum = known_sum(c, &first->choice, &what);
+
+    if (what >= 0 && sum <= first->bound)
+        memo_at(c, &first->choice, what)->cost =
+            input_cost(c->options, &first->choice, what, c->costs->cost,
+                       c->costs->arg);
+    first->bound = sum;
+    if (what >= 0) {
+        heap_down(c, 0);
+    } else {
+        if (before(first, best))
+            *best = *first;
+        heap_remove(c);
+    }
+}
+
+/* Until no other can be below the best one.  A bound may be above its cost by
+ * rounding.
+ */
+static void choose_cheapest(struct choosing *c)
+{
+    struct candidate best = { .bound = HUGE_VAL, .order = INT_MAX };
 
     for (int i = c->n / 2 - 1; i >= 0; i--)
         heap_down(c, i);
-    for (;;) {
-        const double sum = known_sum(c, &first->choice, &what);
-
-        if (what < 0 && sum <= first->bound)
-            break;
-        if (sum <= first->bound)
-            memo_at(c, &first->choice, what)->cost =
-                input_cost(c->options, &first->choice, what, c->costs->cost,
-                           c->costs->arg);
-        first->bound = sum;
-        heap_down(c, 0);
-    }
+    while (c->n > 0 && c->heap->bound * (1 - ROUNDING) <= best.bound)
+        look_closer(c, &best);
     c->found = true;
-    c->best = (struct dtn_chosen){ first->choice, first->bound,
+    c->best = (struct dtn_chosen){ best.choice, best.bound,
                                    "no other combination costs less" };
 }
 

@@ -23,7 +23,7 @@ unsigned dtn_collective_dims(const struct dtn_options *options,
 {
     unsigned dims = 0;
 
-    for (int m = 0; m < options->ndim; m++)
+    for (int m = 0; m < options->ndim && options->reduces; m++)
         if (options->option[m][choice->at[m]].row->collective)
             dims |= 1u << m;
     return dims;

@@ -155,6 +155,56 @@ static void options_limit(struct dtn_options *options)
     }
 }
 
+/* The parts into which one option cuts dimension d of a kind of operand. */
+static int64_t option_parts(const struct dtn_options *options, int m,
+                            const struct dtn_option *option, int kind, int d)
+{
+    const struct dtn_row_place *place = &option->row->in[kind];
+
+    if (place->lies != DTN_LIES_CUT || place->dim != d)
+        return 1;
+    return options->sig->call->in[0].mesh->size[m] *
+           (option->cut.kind == DTENSOR_STRIDED ? option->cut.block : 1);
+}
+
+/* Can a dimension be cut into more parts than it has elements? */
+static bool options_small(const struct dtn_options *options, int kind, int d)
+{
+    int64_t parts = 1;
+
+    for (int m = 0; m < options->ndim; m++) {
+        int64_t most = 1;
+
+        for (int k = 0; k < options->n[m]; k++) {
+            const int64_t n = option_parts(options, m, &options->option[m][k],
+                                           kind, d);
+
+            most = n > most ? n : most;
+        }
+        parts *= most;
+    }
+    return parts > options->sig->in[kind].shape[d];
+}
+
+/* What no combination does need not be asked of each. */
+static void options_look(struct dtn_options *options)
+{
+    const struct dtn_signature *sig = options->sig;
+
+    options->reduces = options->lengths = options->small = false;
+    for (int m = 0; m < options->ndim; m++)
+        for (int k = 0; k < options->n[m]; k++) {
+            const struct dtn_option *option = &options->option[m][k];
+
+            options->reduces |= option->row->collective;
+            options->lengths |= option->cut.kind == DTENSOR_SHARD &&
+                                option->cut.sizes;
+        }
+    for (int kind = 0; kind < sig->nin; kind++)
+        for (int d = 0; d < sig->in[kind].ndim; d++)
+            options->small |= options_small(options, kind, d);
+}
+
 void dtn_options_make(const struct dtn_signature *sig,
                       const struct dtn_rowset *rows,
                       struct dtn_options *options)
@@ -172,6 +222,7 @@ void dtn_options_make(const struct dtn_signature *sig,
         }
     }
     options_limit(options);
+    options_look(options);
 }
 
 /* -------------------------------------------------------------- filters --- */
@@ -235,17 +286,11 @@ static bool mixes(const struct dtn_options *options,
 static int64_t parts(const struct dtn_options *options,
                      const struct dtn_tuple *choice, int n, int kind, int d)
 {
-    const struct dtensor_mesh *mesh = options->sig->call->in[0].mesh;
     int64_t parts = 1;
 
-    for (int m = 0; m < n; m++) {
-        const struct dtn_option *option = &options->option[m][choice->at[m]];
-        const struct dtn_row_place *place = &option->row->in[kind];
-
-        if (place->lies == DTN_LIES_CUT && place->dim == d)
-            parts *= mesh->size[m] * (option->cut.kind == DTENSOR_STRIDED
-                                      ? option->cut.block : 1);
-    }
+    for (int m = 0; m < n; m++)
+        parts *= option_parts(options, m, &options->option[m][choice->at[m]],
+                              kind, d);
     return parts;
 }
 
@@ -294,7 +339,7 @@ static bool even(const struct dtensor_spec *spec, int d)
 static bool chosen(const struct dtn_options *options,
                    const struct dtn_tuple *choice)
 {
-    for (int m = 0; m < options->ndim; m++) {
+    for (int m = 0; m < options->ndim && options->lengths; m++) {
         const struct dtn_option *option = &options->option[m][choice->at[m]];
 
         if (option->cut.kind == DTENSOR_SHARD && option->cut.sizes)
@@ -341,10 +386,13 @@ static bool accepted(const struct dtn_options *options,
                      const struct dtn_tuple *choice)
 {
     const struct dtn_signature *sig = options->sig;
+    const bool small = options->small && sig->rule->flags & DTN_OP_SMALL;
 
+    if (!small && !options->lengths && !(sig->rule->flags & DTN_OP_EVEN))
+        return true;
     for (int i = 0; i < sig->call->nin; i++)
         if (!fits(options, choice, i) ||
-            (sig->rule->flags & DTN_OP_SMALL &&
+            (small &&
              !large(options, choice, kind_of(sig, i)) &&
              !stays(options, choice, i)))
             return false;
@@ -366,9 +414,10 @@ static bool visit_possible(const struct visit *v, int n)
 {
     if (mixes(v->options, &v->choice, n - 1))
         return false;
+    if (!v->options->small || v->options->sig->rule->flags & DTN_OP_SMALL)
+        return true;
     for (int k = 0; k < v->options->sig->nin; k++)
-        if (!(v->options->sig->rule->flags & DTN_OP_SMALL) &&
-            !large_at(v->options, &v->choice, n, k, n - 1))
+        if (!large_at(v->options, &v->choice, n, k, n - 1))
             return false;
     return true;
 }

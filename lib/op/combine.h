@@ -19,6 +19,10 @@ struct dtn_options {
     const struct dtn_signature *sig;             /* of the call               */
     int ndim;                     /* mesh dimensions                          */
     int n[DTENSOR_MAX_DIMS];      /* entries for each mesh dimension          */
+    bool reduces;                 /* some options are of collective rows      */
+    bool lengths;                 /* some options cut by chosen lengths       */
+    bool small;                   /* some combinations cut into more parts    */
+                                  /* than there are elements                  */
     struct dtn_option option[DTENSOR_MAX_DIMS][DTN_OPTIONS_MAX]; /* in order  */
 };
 

@@ -34,7 +34,9 @@ struct graph {
     struct dtensor_placement choice[DTENSOR_MAX_DIMS][CHOICES_MAX];
     int nplaces, goal;                        /* nodes; the target's number   */
     bool chosen;                              /* some lengths were chosen     */
+    double limit_ns;                          /* paths as long are of no use  */
     double ns[PLACES_MAX];                   /* from the source; < 0: unknown */
+    double left[PLACES_MAX];      /* to the target, at least; < 0: unknown    */
     short from[PLACES_MAX];                   /* the place before             */
     bool done[PLACES_MAX];
 };
@@ -170,31 +172,24 @@ static bool graph_legal(const struct graph *g,
     return graph_term(g, now, m, to);
 }
 
-/* Do the chosen shard lengths fit what they would cut? */
-static bool graph_fits(const struct graph *g,
-                       const struct dtensor_placement next[])
+/* What is left from node `to` on at least; less than rounding changes. */
+static double graph_left(struct graph *g, int to,
+                         const struct dtensor_spec *next)
 {
-    const struct dtensor_spec spec = graph_spec(g, next);
-
-    return dtn_spec_lengths_fit(&spec);
+    if (g->left[to] < 0)
+        g->left[to] = dtn_redist_predict_least(g->cost, next, g->spec) *
+                      (1 - 1e-9);
+    return g->left[to];
 }
 
-/* What is left from here on at least; less than rounding changes. */
-static double graph_left(const struct graph *g,
-                         const struct dtensor_placement now[])
+static void graph_relax(struct graph *g, int place)
 {
-    const struct dtensor_spec spec = graph_spec(g, now);
-
-    return dtn_redist_predict_least(g->cost, &spec, g->spec) * (1 - 1e-9);
-}
-
-static void graph_relax(struct graph *g, int place, double limit_ns)
-{
-    struct dtensor_placement now[DTENSOR_MAX_DIMS], next[DTENSOR_MAX_DIMS];
+    struct dtensor_placement now[DTENSOR_MAX_DIMS];
+    struct dtensor_spec next;
     int step = g->nplaces;
 
     graph_place(g, place, now);
-    memcpy(next, now, sizeof next);
+    next = graph_spec(g, now);
     for (int m = 0; m < g->ndim; m++) {
         int own;
 
@@ -207,17 +202,21 @@ static void graph_relax(struct graph *g, int place, double limit_ns)
             if (c == own || g->done[to] ||
                 !graph_legal(g, now, m, &g->choice[m][c]))
                 continue;
-            next[m] = g->choice[m][c];
-            if (g->chosen && !graph_fits(g, next))
+            next.placement[m] = g->choice[m][c];
+            if ((g->chosen && !dtn_spec_lengths_fit(&next)) ||
+                g->ns[place] + graph_left(g, to, &next) >= g->limit_ns)
                 continue;
-            ns = g->ns[place] + dtn_cost_step(g->cost, g->spec, now, next, m);
-            if (ns < limit_ns && (g->ns[to] < 0 || ns < g->ns[to]) &&
-                (to == g->goal || ns + graph_left(g, next) < limit_ns)) {
+            ns = g->ns[place] + dtn_cost_step(g->cost, g->spec, now,
+                                              next.placement, m);
+            if (ns + g->left[to] < g->limit_ns &&
+                (g->ns[to] < 0 || ns < g->ns[to])) {
                 g->ns[to] = ns;
                 g->from[to] = (short)place;
+                if (to == g->goal)
+                    g->limit_ns = ns;
             }
         }
-        next[m] = now[m];
+        next.placement[m] = now[m];
     }
 }
 
@@ -268,19 +267,20 @@ void dtn_route_min_cost(const struct dtn_cost *cost,
         route->refused = "more than 729 placements to search";
         return;
     }
-    route->slower = graph_left(&g, src->placement) >= limit_ns;
-    if (route->slower)
-        return;
     for (int p = 0; p < g.nplaces; p++) {
-        g.ns[p] = -1;
+        g.ns[p] = g.left[p] = -1;
         g.done[p] = false;
     }
     start = graph_number(&g, src->placement);
     g.goal = graph_number(&g, dst->placement);
     g.ns[start] = 0;
+    g.limit_ns = limit_ns;
+    route->slower = graph_left(&g, start, src) >= limit_ns;
+    if (route->slower)
+        return;
     while ((place = graph_nearest(&g)) >= 0 && place != g.goal) {
         g.done[place] = true;
-        graph_relax(&g, place, limit_ns);
+        graph_relax(&g, place);
     }
     if (place < 0 && !isinf(limit_ns))
         route->slower = true;

@@ -12,20 +12,14 @@
 #include "redist/route.h"
 #include "dtensor.h"
 
-#include <math.h>
-
 double dtn_redist_predict(const struct dtn_cost *cost,
                           const struct dtensor_spec *src,
                           const struct dtensor_spec *dst)
 {
     const struct dtn_redistribute_conf *conf =
         &dst->mesh->ctx->world.cluster->redistribute;
-    struct dtn_routes routes;
 
-    if (dtn_spec_equal(src, dst))
-        return 0;
-    if (dtn_routes_find(cost, src, dst, conf->planner, conf->max_scratch_bytes,
-                        &routes, NULL) != 0)
-        return HUGE_VAL;
-    return routes.route[routes.chosen].ns;
+    return dtn_spec_equal(src, dst) ? 0
+         : dtn_route_ns(cost, src, dst, conf->planner,
+                        conf->max_scratch_bytes);
 }

@@ -23,6 +23,7 @@
 #include "redist/cost.h"
 #include "redist/cross.h"
 #include "redist/phases.h"
+#include "redist/predict.h"
 #include "dtensor.h"
 
 #include <math.h>
@@ -278,13 +279,12 @@ static void route_measure(const struct dtn_cost *cost,
     route->scratch = most[0] + most[1];
 }
 
-/* Is it better by more than the error of the model?  Of equal routes the
+/* Is `ns` better by more than the error of the model?  Of equal routes the
  * earlier is taken.
  */
-static bool route_beats(const struct dtn_route *route,
-                        const struct dtn_route *best)
+static bool route_beats(double ns, double best_ns)
 {
-    return route->ns < 0.99 * best->ns;
+    return ns < 0.99 * best_ns;
 }
 
 /* `rounds`: floats of 16 and 8 bits.  They are added in f32 and rounded after
@@ -303,7 +303,8 @@ static void routes_choose(struct dtn_routes *routes, uint64_t max_scratch,
 
         if (!route->refused && route->scratch > (double)max_scratch)
             route->refused = "needs more scratch than max_scratch";
-        if (route->refused || route->slower || !route_beats(route, best))
+        if (route->refused || route->slower ||
+            !route_beats(route->ns, best->ns))
             continue;
         if (rounds && route->nsums > best->nsums) {
             routes->why = "no faster way rounds sums as rarely";
@@ -408,4 +409,24 @@ int dtn_routes_find(const struct dtn_cost *cost, const struct dtensor_spec *src,
     routes->chosen = want;
     routes->why = "it was asked for";
     return 0;
+}
+
+double dtn_route_ns(const struct dtn_cost *cost, const struct dtensor_spec *src,
+                    const struct dtensor_spec *dst, enum dtensor_route want,
+                    uint64_t max_scratch)
+{
+    struct dtn_route *direct;
+    struct dtn_routes routes;
+
+    if (want == DTENSOR_ROUTE_AUTO) {
+        direct = &routes.route[DTENSOR_ROUTE_DIRECT];
+        direct->nhops = 0;
+        route_direct(src, dst, direct);
+        route_measure(cost, src, dst, direct);
+        if (!route_beats(dtn_redist_predict_least(cost, src, dst) * (1 - 1e-9),
+                         direct->ns))
+            return direct->ns;
+    }
+    return dtn_routes_find(cost, src, dst, want, max_scratch, &routes, NULL)
+         ? HUGE_VAL : routes.route[routes.chosen].ns;
 }

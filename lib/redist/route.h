@@ -49,6 +49,13 @@ int dtn_routes_find(const struct dtn_cost *cost, const struct dtensor_spec *src,
                     uint64_t max_scratch, struct dtn_routes *routes,
                     struct dtensor_error *err);
 
+/* What the route takes that dtn_routes_find() chooses, in ns; HUGE_VAL: it does
+ * not exist.  If no route can beat the direct one, no other is looked at.
+ */
+double dtn_route_ns(const struct dtn_cost *cost, const struct dtensor_spec *src,
+                    const struct dtensor_spec *dst, enum dtensor_route want,
+                    uint64_t max_scratch);
+
 /* The phases of a route, in order; returns how many. */
 int dtn_route_phases(const struct dtn_route *route,
                      const struct dtensor_spec *src,

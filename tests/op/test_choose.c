@@ -12,6 +12,7 @@
 #include "op/choose.h"
 #include "op/infer.h"
 #include "op/rule.h"
+#include "mesh/mesh.h"
 #include "redist/predict.h"
 #include "dtensor.h"
 #include "tests/redist/plan_of.h"
@@ -175,6 +176,18 @@ static void draw_call(struct dtensor_ctx *ctx)
 
 /* ---------------------------------------------------------------- pairs --- */
 
+static void note_bound(const struct dtensor_spec *src,
+                       const struct dtensor_spec *dst, double least, double ns)
+{
+    char from[80], to[80], mesh[80];
+
+    dtensor_placements_format(src->mesh, src->placement, from, sizeof from);
+    dtensor_placements_format(dst->mesh, dst->placement, to, sizeof to);
+    note("%s, side %d: %s to %s: the bound %g is above the cost %g",
+         dtn_mesh_format(src->mesh, mesh, sizeof mesh), (int)src->shape[0],
+         from, to, least, ns);
+}
+
 static void check_pairs(struct dtensor_ctx *ctx)
 {
     int high = 0, other = 0;
@@ -194,7 +207,7 @@ static void check_pairs(struct dtensor_ctx *ctx)
         model.cost.kept = NULL;
         fresh = dtn_redist_predict(&model.cost, &src, &dst);
         if (least > kept * (1 + 1e-9) && high++ < 5)
-            note("the bound %g is above the cost %g", least, kept);
+            note_bound(&src, &dst, least, kept);
         other += kept != fresh;
     }
     ok(high == 0, "%d redistributes cost no less than their bound",
