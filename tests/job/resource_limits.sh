@@ -141,15 +141,15 @@ fi
 # --------------------------------------------------------------------- port ---
 file far.ini 'auth = none' '[nodes "all"]' 'hosts = a,b' 'addresses = 127.0.0.2,127.0.0.3' \
     'ranks = 1' '[transport]' "port = $port" 'connect_timeout = 6s'
-rank 0 2 first DTN_HOST=a -- far.ini 2>first.err &
+rank 0 2 first-$$ DTN_HOST=a -- far.ini 2>first.err &
 for ((i = 0; i < 1000; i++)); do
     grep -qi ":$(printf %04X "$port") " /proc/net/tcp && break
     sleep .02
 done
-out=$(rank 0 2 second DTN_HOST=a -- far.ini 2>&1)
+out=$(rank 0 2 second-$$ DTN_HOST=a -- far.ini 2>&1)
 is "a port in use: exit 3 (ESYS), in words, and by which job" "$? $out" "3 boot: \
-port $port on 127.0.0.2 is in use: rank 0 on a of job \"second\" met rank 0 on a \
-of job \"first\" at port $port (two jobs that start at the same time: set another \
+port $port on 127.0.0.2 is in use: rank 0 on a of job \"second-$$\" met rank 0 on a \
+of job \"first-$$\" at port $port (two jobs that start at the same time: set another \
 [transport] port for one)"
 wait
 is "a host that never comes is named, with its port" "$(cat first.err)" \
@@ -161,7 +161,7 @@ file five.ini '[nodes "here"]' 'hosts = localhost' 'ranks = 5' '[transport]' \
     'connect_timeout = 3s'
 start=${EPOCHREALTIME/./}
 for r in 0 1 3; do
-    rank $r 5 missing -- five.ini 2>missing.$r &
+    rank $r 5 missing-$$ -- five.ini 2>missing.$r &
 done
 wait
 took=$(((${EPOCHREALTIME/./} - start) / 1000))
@@ -185,7 +185,7 @@ ok $((took > 5000)) "at once: $took ms"
 # -------------------------------------------------------------- wrong calls ---
 is "wrong calls are EINVAL in words, and leave the context good" \
     "$(timeout 100 "$run" -n 2 "$job" --wrong 2>&1)" \
-    'EINVAL mesh: shape 3 needs at least 3 ranks, but the world has 2 (start more ranks, or give smaller sizes)
+    'EINVAL mesh: shape 3x2 needs at least 3 ranks, but the world has 2 (start more ranks, or give smaller sizes)
 EINVAL mesh: size 0 of dimension 0; expected 1 or more
 EINVAL mesh: names "dp" do not fit 2 dimensions (give one for each, or NULL)
 EINVAL mesh: dimension name "dp" is given twice in "dp,dp"
@@ -219,6 +219,6 @@ done
 is "after SIGKILL of the launcher no rank is left" "$(pgrep -af "^$job --stop")" ""
 is "nor anything in /dev/shm" \
     "$(find /dev/shm -name '*d*t*n*' -newer began 2>/dev/null)" ""
-is "nor a socket" "$(grep -aE '@dtensor/[0-9]+/(missing|first|second)' \
+is "nor a socket" "$(grep -aE '@dtensor/[0-9]+/(missing|first|second)-'$$ \
     /proc/net/unix)" ""
 done_testing

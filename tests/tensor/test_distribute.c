@@ -23,7 +23,8 @@
 
 /* ---------------------------------------------------------- allocations --- */
 
-static size_t held, peak;           /* bytes, of the heap and of the arena   */
+/* Bytes of the heap and of the arena; the thread that beats has its own. */
+static _Thread_local size_t held, peak;
 
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t n, size_t size);
