@@ -12,25 +12,41 @@ rooms=$(sed -n 's,^include \(.*\)/Makefile\.inc$,\1,p' Makefile.am |
     grep -E '^(lib/|transport)')
 
 
-# "FILE FILE NAME": the first refers to NAME, which the second defines; files
-# without suffix, such as lib/base/error.
-references() {
+# "FILE TYPE NAME" of the symbols of the library's objects; files without suffix,
+# such as lib/base/error
+library_symbols() {
     find "$top_builddir"/lib "$top_builddir"/transport -path '*/.libs/*.o' |
         while read -r object; do
             file=${object#"$top_builddir"/}
             file=${file%.o}
             file=${file%%.libs/*}${file##*/libdtn_la-}
             [ ! -e "$file.c" ] || nm "$object" | sed "s,^,$file ,"
-        done | awk '
-            $2 == "U" { used[$1 " " $3] = 1; next }
-            $3 ~ /[A-TV-Z]/ { home[$4] = $1 }
-            END {
-                for (u in used) {
-                    split(u, at, " ")
-                    if (at[2] in home && home[at[2]] != at[1])
-                        print at[1], home[at[2]], at[2]
-                }
-            }' | sort
+        done
+}
+
+# The same of the tools that have several files each.
+tool_symbols() {
+    find "$top_builddir"/tools/{conf,draw,plan,run} -name '*.o' |
+        while read -r object; do
+            file=${object#"$top_builddir"/}
+            file=${file%.o}
+            file=${file/.libs\//}
+            [ ! -e "$file.c" ] || nm "$object" | sed "s,^,$file ,"
+        done
+}
+
+# "FILE FILE NAME": the first refers to NAME, which the second defines.
+references() {
+    awk '
+        $2 == "U" { used[$1 " " $3] = 1; next }
+        $3 ~ /[A-TV-Z]/ { home[$4] = $1 }
+        END {
+            for (u in used) {
+                split(u, at, " ")
+                if (at[2] in home && home[at[2]] != at[1])
+                    print at[1], home[at[2]], at[2]
+            }
+        }' | sort
 }
 
 # "FILE HEADER" for each include of a header of the library.
@@ -63,13 +79,20 @@ circles() {
         END { if (line) print line }' | sort -u
 }
 
-calls=$(references)
+calls=$(library_symbols | references)
 if [ "$(wc -l <<<"$calls")" -gt 100 ]; then
     is "no file calls a room above its own" "$(upward <<<"$calls")" ""
     is "no files call each other in a circle" "$(circles <<<"$calls")" ""
 else
     skip_test "no file calls a room above its own" "no objects in $top_builddir"
     skip_test "no files call each other in a circle" "no objects"
+fi
+calls=$(tool_symbols | references)
+if [ "$(wc -l <<<"$calls")" -gt 40 ]; then
+    is "no files of a tool call each other in a circle" \
+        "$(circles <<<"$calls")" ""
+else
+    skip_test "no files of a tool call each other in a circle" "no objects"
 fi
 is "no file includes a header of a room above its own" \
     "$(includes | upward)" ""

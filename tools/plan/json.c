@@ -11,11 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool plan_has_json(void)
-{
-    return true;
-}
-
 static json_t *json_numbers(const int64_t number[], int n)
 {
     json_t *list = json_array();
@@ -283,11 +278,6 @@ int plan_op_json(const struct dtensor_op_call *call,
 }
 
 #else
-
-bool plan_has_json(void)
-{
-    return false;
-}
 
 int plan_json(const struct plan_job *job, bool layout, FILE *stream)
 {

@@ -56,7 +56,7 @@ int plan_wire_read(const struct dtensor_module *parent, const char *word,
 /* The forward functions of modules that have children, and of "heads". */
 dtensor_forward_f plan_forward_wired, plan_forward_heads;
 
-/* module.c: bytes that all parameters take on the first rank. */
+/* moves.c: bytes that all parameters take on the first rank. */
 uint64_t plan_param_bytes(const struct plan_model *model);
 
 /* The scope of the counters in which calls of a module count. */

@@ -3,6 +3,7 @@
  * One table says name, letter, argument, place and meaning of each option:
  * getopt_long() and --help are made from it.
  */
+#include "config.h"
 #include "tools/advice.h"
 #include "tools/plan/plan.h"
 
@@ -73,6 +74,31 @@ static const struct plan_row plan_rows[] = {
 };
 
 #define NROWS PLAN_COUNT(plan_rows)
+
+const char *const plan_collectives[DTENSOR_NCOLLECTIVES + 1] = {
+    [DTENSOR_ALLREDUCE] = "allreduce", [DTENSOR_REDUCE] = "reduce",
+    [DTENSOR_BROADCAST] = "broadcast", [DTENSOR_ALLGATHER] = "allgather",
+    [DTENSOR_REDUCE_SCATTER] = "reduce_scatter",
+    [DTENSOR_ALL_TO_ALL] = "all_to_all", [DTENSOR_GATHER] = "gather",
+    [DTENSOR_SCATTER] = "scatter", [DTENSOR_BARRIER] = "barrier"
+};
+
+int plan_collective(const char *name)
+{
+    for (int c = 0; c < DTENSOR_NCOLLECTIVES; c++)
+        if (strcmp(plan_collectives[c], name) == 0)
+            return c;
+    return -1;
+}
+
+bool plan_has_json(void)
+{
+#ifdef HAVE_JANSSON
+    return true;
+#else
+    return false;
+#endif
+}
 
 int plan_usage(const char *fmt, ...)
 {

@@ -77,6 +77,13 @@ struct plan_options {
 int plan_options_read(int argc, char **argv, struct plan_options *opt);
 void plan_help(FILE *stream);
 
+/* The collectives, and which of them has a name; -1: none. */
+extern const char *const plan_collectives[DTENSOR_NCOLLECTIVES + 1];
+int plan_collective(const char *name);
+
+/* Can this build write JSON? */
+bool plan_has_json(void);
+
 /* One line on stderr and a hint; returns PLAN_BAD. */
 int plan_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
@@ -111,7 +118,6 @@ bool plan_job_cost(const struct plan_job *job, enum dtensor_route route,
                    struct dtensor_plan_info *info, const char **whyp);
 
 extern const char *const plan_routes[DTENSOR_NROUTES + 1];
-extern const char *const plan_collectives[DTENSOR_NCOLLECTIVES + 1];
 
 /* -------------------------------------------------------------- output --- */
 
@@ -125,7 +131,6 @@ void plan_layout(const struct dtensor_spec *spec, FILE *stream);
 struct dtensor_run *plan_runs(const struct dtensor_spec *spec, int rank,
                               int dim, int64_t *np);
 
-bool plan_has_json(void);
 int plan_json(const struct plan_job *job, bool layout, FILE *stream);
 int plan_op_json(const struct dtensor_op_call *call,
                  const struct dtensor_spec want[],
@@ -166,8 +171,6 @@ void plan_trace_begin(FILE *stream);
 dtensor_simulated_f plan_trace_event;
 void plan_trace_end(FILE *stream);
 
-/* Which collective has that name; -1: none. */
-int plan_collective(const char *name);
 int plan_picture(const struct plan_job *job, const struct plan_options *opt,
                  FILE *stream);
 

@@ -32,22 +32,6 @@ static const enum ways_part part_of[DTENSOR_NCOSTS] = {
     [DTENSOR_COST_FOLDED] = LOCAL, [DTENSOR_COST_COPIED] = LOCAL
 };
 
-const char *const plan_collectives[DTENSOR_NCOLLECTIVES + 1] = {
-    [DTENSOR_ALLREDUCE] = "allreduce", [DTENSOR_REDUCE] = "reduce",
-    [DTENSOR_BROADCAST] = "broadcast", [DTENSOR_ALLGATHER] = "allgather",
-    [DTENSOR_REDUCE_SCATTER] = "reduce_scatter",
-    [DTENSOR_ALL_TO_ALL] = "all_to_all", [DTENSOR_GATHER] = "gather",
-    [DTENSOR_SCATTER] = "scatter", [DTENSOR_BARRIER] = "barrier"
-};
-
-int plan_collective(const char *name)
-{
-    for (int c = 0; c < DTENSOR_NCOLLECTIVES; c++)
-        if (strcmp(plan_collectives[c], name) == 0)
-            return c;
-    return -1;
-}
-
 static double way_part(const struct dtensor_way *way, enum ways_part part)
 {
     double ns = 0;
