@@ -48,9 +48,14 @@ struct dtn_remote {
 struct dtn_signal {
     _Alignas(DTN_CACHE_LINE) unsigned char payload[DTN_PAYLOAD_MAX];
                                   /* `len` bytes, if they fit                 */
-    uint32_t tag : 12;            /* kind of message, known to the callers    */
-    uint32_t len : 20;            /* bytes of payload, in the line or beside  */
+    union {
+        struct {
+            uint32_t tag : 12;    /* kind of message, known to the callers    */
+            uint32_t len : 20;    /* bytes of payload, in the line or beside  */
                                   /* it                                       */
+        };
+        uint32_t kind;            /* both: dtn_signal_kind()                  */
+    };
     uint64_t fingerprint;         /* of the call that it belongs to           */
     _Atomic uint64_t seq;         /* number of the signal, from 1; the        */
                                   /* transport sets it                        */
@@ -59,6 +64,15 @@ struct dtn_signal {
 _Static_assert(sizeof(struct dtn_signal) == DTN_CACHE_LINE, "one line");
 
 #define DTN_TAG_MAX 4095          /* of `tag`                                 */
+
+/* Tag and length as one word, where time counts.  Set one after the other they
+ * are stores of two and of four bytes, and the second has to load the word
+ * first: a CPU waits with that until the first store has left it.
+ */
+static inline uint32_t dtn_signal_kind(uint32_t tag, uint32_t len)
+{
+    return tag | len << 12;
+}
 
 /* Data that go with a signal: at most DTN_EAGER_MAX bytes, to be written to the
  * peer's memory before the signal is seen.  Or the peer's transport keeps them

@@ -129,6 +129,6 @@ const void *dtn_eager_data(const struct dtensor_ctx *ctx, int rank,
     const struct dtn_peer *peer = &ctx->peers[rank];
 
     return signal->len <= DTN_PAYLOAD_MAX ? signal->payload
-         : peer->tp->ops->kept ? peer->tp->ops->kept(peer->tp, rank)
-         : peer->eager.in + dtn_eager_offset(peer->consumed);
+         : peer->eager.in ? peer->eager.in + dtn_eager_offset(peer->consumed)
+         : peer->tp->ops->kept(peer->tp, rank);
 }

@@ -25,7 +25,7 @@ dtn_eager_pack(const struct dtn_peer *peer, struct dtn_signal *signal,
 {
     if (signal->len > DTN_PAYLOAD_MAX) {
         eager->dst = peer->eager.remote;
-        if (!peer->tp->ops->kept)
+        if (peer->eager.in)
             eager->dst.addr += dtn_eager_offset(peer->sent);
         eager->src = data;
         eager->size = signal->len;

@@ -31,8 +31,9 @@ static size_t kept_size(int round, int i)
 static int kept_try(struct wire *w, int r, uint32_t number, const void *src,
                     size_t size)
 {
-    const struct dtn_signal signal = { .tag = 3, .len = (uint32_t)size,
-                                       .fingerprint = number };
+    const struct dtn_signal signal = {
+        .kind = dtn_signal_kind(3, (uint32_t)size), .fingerprint = number
+    };
     const struct dtn_eager data = { { 0, 0 }, src, size };
 
     return w->tp->ops->signal(w->tp, r, &signal, &data);

@@ -44,9 +44,11 @@ static int run_signal(struct dtn_exec_run *run,
 {
     const struct dtn_step *step = bound->step;
     const struct dtn_exec_peer *peer = bound->peer;
+    const bool eager = step->tag == DTN_TAG_EAGER;
     struct dtn_signal signal = {
         .fingerprint = run->fingerprint ^ step->match_bits,
-        .tag = (uint32_t)step->tag,
+        .kind = dtn_signal_kind((uint32_t)step->tag,
+                                eager ? (uint32_t)bound->bytes : 0),
     };
     const void *data = NULL;
     int rc;
@@ -60,10 +62,8 @@ static int run_signal(struct dtn_exec_run *run,
         return rc;
     if (step->tag == DTN_TAG_READY)
         return dtn_ready_send(run, bound, &signal);
-    if (step->tag == DTN_TAG_EAGER) {
+    if (eager)
         data = dtn_run_at(run, bound->src);
-        signal.len = (uint32_t)bound->bytes;
-    }
     return signal.len > 0 && dtn_run_is_device(run, data)
          ? run_send_device(run, peer->rank, &signal, data)
          : dtn_run_send(run, peer->rank, &signal, data);
