@@ -102,7 +102,7 @@ static struct dtn_keys keys_of(const struct passing *ring, int step)
     return keys;
 }
 
-/* The products of a step, of which who counts is told as of an operator. */
+/* The products of a step, reported to the watcher like an operator. */
 static int products(const struct passing *ring, const struct dtn_keys *keys,
                     struct dtensor_error *err)
 {

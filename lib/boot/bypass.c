@@ -79,7 +79,8 @@ static void bypass_call(struct dtn_boot *boot, int rank)
         }
 }
 
-/* A leader hears nothing of a child host: is it for this one to connect there?
+/* The link from a leader to a child host is silent: connect to that host if it
+ * is this rank's task.
  */
 static void bypass_help(struct dtn_boot *boot,
                         const struct dtn_silence *silence)
@@ -102,8 +103,8 @@ static int bypass_below(const struct dtn_boot *boot, int leader, int i)
     return h < boot->nhosts ? boot->hosts[h]->first_rank : -1;
 }
 
-/* Who connects to this rank when it hears nothing of its parent; or, for the
- * second child of the root, whom it connects to.  -1: nobody.
+/* The rank that connects to this one when this one's parent is silent; for the
+ * second child of the root, the rank to which this one connects.  -1: none.
  */
 static int bypass_other(const struct dtn_boot *boot)
 {

@@ -250,7 +250,7 @@ static bool gather_is_shared(const struct dtn_boot_link *link,
     return link->io.local && frame->size == 0 && frame->nfds > 0;
 }
 
-/* How many ranks of this host, but for this one, sent a descriptor? */
+/* How many other ranks of this host sent a descriptor? */
 static int gather_count_fds(const struct dtn_boot *boot)
 {
     const struct dtn_host *host = boot->hosts[boot->host];

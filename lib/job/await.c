@@ -135,9 +135,9 @@ static int await_abort(struct dtensor_ctx *ctx, int peer, int culprit, int code)
                       code == DTENSOR_EABORT ? blamed : name);
 }
 
-/* A peer tells all to whom it is connected that it gives up.  This rank tells
- * the others, for it may leave before the news of that peer comes over the tree
- * and goes on.  A mismatch comes with more than that.
+/* A peer tells all ranks connected to it that it gives up.  This rank tells the
+ * others, because it may leave before that news arrives over the tree and is
+ * forwarded.  A mismatch comes with more data.
  */
 static int await_told(struct dtensor_ctx *ctx, int peer, int culprit, int code)
 {

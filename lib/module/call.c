@@ -161,7 +161,7 @@ static int call_noted(struct dtensor_module *module, struct tensors *in,
     return rc;
 }
 
-/* With or without a tape; the counters, while they count, are told. */
+/* With or without a tape; reported to the watcher, if there is one. */
 static int call_told(struct dtensor_module *module, struct tensors *in,
                      struct tensors *out, struct dtensor_error *err)
 {

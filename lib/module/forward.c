@@ -19,7 +19,7 @@ static bool is_norm(const char *type)
     return strcmp(type, "layer_norm") == 0 || strcmp(type, "rms_norm") == 0;
 }
 
-/* What the operator is told: `arg`, and of a norm over how many dimensions. */
+/* The arguments of the operator: `arg`, and for a norm its dimensions. */
 static struct dtensor_op_args args_of(const struct dtensor_module *module)
 {
     const struct dtensor_op_args *given = module->arg;

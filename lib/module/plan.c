@@ -105,7 +105,7 @@ static void entry_tell(struct checking *checking,
         checking->report(told.text, checking->arg);
 }
 
-/* Can the parameters lie so, of a module that has its style by the entry? */
+/* Can the parameters of the module have the placements of its style? */
 static int params_check(struct dtensor_module *module, void *arg,
                         struct dtensor_error *why)
 {

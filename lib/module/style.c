@@ -131,7 +131,7 @@ static int layout_of(const struct dtn_styled *styled,
     return rc;
 }
 
-/* Bring `t` to layout `i`; nothing if it lies so. */
+/* Redistribute `t` to layout `i`, unless it has that layout. */
 static int layout_bring(const struct dtn_styled *styled,
                         struct dtn_layouts *layouts, int i,
                         const struct dtensor *t, struct dtensor **madep,

@@ -130,7 +130,7 @@ static DTN_NOINLINE int redist_run_told(struct dtensor_plan *r, const void *in,
     return rc;
 }
 
-/* In a context that only plans, who counts is told of the bytes of all ranks.
+/* In a context that only plans: report the bytes of all ranks to the watcher.
  */
 static int redist_follow(const struct dtensor_plan *r)
 {

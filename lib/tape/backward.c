@@ -218,7 +218,7 @@ static int seed(struct dtensor_tape *tape, const struct dtensor *loss,
                    : rc;
 }
 
-/* Run a note; the counters, while they count, are told. */
+/* Run a note, reported to the watcher, if there is one. */
 static int note_told(struct dtensor_tape *tape, struct dtn_note *note,
                      struct dtensor_error *err)
 {

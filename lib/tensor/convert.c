@@ -140,7 +140,7 @@ static int batch_run_told(struct dtensor_batch *batch,
     return rc;
 }
 
-/* In a context that only plans each is told of with what it would move. */
+/* In a context that only plans: report what each tensor would move. */
 static int batch_follow(struct dtensor_batch *batch,
                         const struct dtensor *const src[],
                         struct dtensor *const dst[],
