@@ -131,13 +131,15 @@ struct dtn_peer_failure {
 /* Share a page with the ranks of this host, and make heartbeats there.  open:
  * *fd is the page, in the first rank of a host with several, else -1.  start:
  * `fd` is that of the first rank, or -1 there; it is the caller's.  A thread
- * then makes a beat every `heartbeat` until dtn_boot_close().
+ * then makes a beat every `heartbeat` until dtn_boot_close().  await: until it
+ * runs; the others take a rank that is killed before for a stopped one.
  * Errors: ESYS, ENOMEM
  */
 int dtn_boot_beat_open(struct dtn_boot *boot, int *fd,
                        struct dtensor_error *err);
 int dtn_boot_beat_start(struct dtn_boot *boot, int fd,
                         struct dtensor_error *err);
+void dtn_boot_beat_await(const struct dtn_boot *boot);
 
 /* Use the tree to watch the ranks from now on.  No allgather may follow. */
 void dtn_boot_watch_start(struct dtn_boot *boot);

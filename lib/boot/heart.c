@@ -24,7 +24,9 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -38,6 +40,7 @@ struct dtn_heart {
     pthread_mutex_t lock;         /* of `stop`                                */
     pthread_cond_t stopping;      /* `stop` has changed                       */
     bool stop;                    /* it must end                              */
+    _Atomic bool begun;           /* the others see when it dies              */
 };
 
 static void heart_beat(struct dtn_boot *boot)
@@ -60,6 +63,7 @@ static void *heart_run(void *arg)
     struct timespec next;
 
     dtn_pulse_begin(&boot->pulse);
+    atomic_store(&heart->begun, true);
     pthread_mutex_lock(&heart->lock);
     while (!heart->stop) {
         pthread_mutex_unlock(&heart->lock);
@@ -164,6 +168,16 @@ int dtn_boot_beat_start(struct dtn_boot *boot, int fd,
     if (rc == 0 && boot->cluster->world_size > 1)
         rc = heart_start(boot, err);
     return rc;
+}
+
+/* On a busy machine a rank could make many calls before its thread has run. */
+void dtn_boot_beat_await(const struct dtn_boot *boot)
+{
+    struct dtn_wait wait;
+
+    dtn_wait_init(&wait, INT64_MAX, true);
+    while (boot->heart && !atomic_load(&boot->heart->begun))
+        dtn_wait_pause(&wait);
 }
 
 void dtn_heart_stop(struct dtn_boot *boot)

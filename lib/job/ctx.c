@@ -290,6 +290,7 @@ int dtn_ctx_open(const char *path, struct dtensor_ctx **ctxp,
     ctx_mark(ctx);
     dtn_ctx_look_out(ctx);
     dtn_stall_open(ctx);
+    dtn_boot_beat_await(ctx->boot);
     dtn_boot_watch_start(ctx->boot);
     dtn_log(&ctx->log, DTN_LOG_INFO, "init: rank %d of %d on %s, by %s",
             ctx->world.rank, ctx->world.size, ctx->world.host_name,
