@@ -307,7 +307,7 @@ KEYS(f64, double, int64_t, INT64_MAX, sizes, b & INT64_MAX)
 TOTALS(f32, float)
 TOTALS(f64, double)
 SUM(f16, uint16_t, dtn_f16_widen)
-TOTAL_COLUMNS(sum, f16, uint16_t, dtn_f16_widen, 0, t + x, t + x)
+#include "math/columns_f16_lanes.h"
 TOTAL_OF(sum_any, bf16, uint16_t, dtn_bf16_widen, 0, t + x, t + x)
 
 /* Of bf16, whose sums may be exact: see totals.c. */

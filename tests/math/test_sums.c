@@ -1,6 +1,7 @@
 /* test_sums.c - a sum has the same bits at every vector width
  *
- * Sums of blocks of all lengths, of f64, of f16 and of the same numbers as f32.
+ * Sums of blocks of all lengths, of f64, of f16 and of the same numbers as f32;
+ * and of columns of f16, some of which have an infinity or a NaN.
  *
  * Without this test, the loop that is written for one width could add in
  * another order than the others, or lose numbers behind the last whole vector.
@@ -14,6 +15,7 @@
 #include "tests/support/tap.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -57,9 +59,63 @@ static void test_sum_widths(void)
        "the bits of f32: %d differ", differ);
 }
 
+/* ------------------------------------------------------------- columns --- */
+
+enum { COLUMNS = DTN_TOTAL_COLUMNS, APART = COLUMNS + 3, ROWS = 97 };
+
+/* A number of f16 of any size; now and then one that is none. */
+static double draw_f16(void)
+{
+    static const double odd[] = { (double)INFINITY, (double)-INFINITY,
+                                  (double)NAN, -0.0, 65504 };
+    const double sign = rand_below(&seed, 2) ? 1 : -1;
+
+    return rand_below(&seed, 200) == 0 ? odd[rand_below(&seed, 5)]
+         : sign * ldexp(rand_below(&seed, 2048), rand_below(&seed, 29) - 24);
+}
+
+/* Do `width` columns of f16 have the sums that they have as f32?  Of two NaN
+ * the compiler chooses which is added to which.
+ */
+static bool columns_agree(int width, int rows)
+{
+    uint16_t narrow[ROWS * APART];
+    float wide[ROWS * APART];
+    double sum[COLUMNS], want[COLUMNS];
+
+    for (size_t i = 0; i < (size_t)rows * APART; i++) {
+        dtn_store(DTENSOR_F16, narrow, i, draw_f16());
+        wide[i] = (float)dtn_load(DTENSOR_F16, narrow, i);
+    }
+    for (int k = 0; k < width; k++)
+        sum[k] = want[k] = 0.3;
+    dtn_total_columns(DTN_TOTAL_SUM, DTENSOR_F16, narrow, APART, rows, width,
+                      sum);
+    dtn_total_columns(DTN_TOTAL_SUM, DTENSOR_F32, wide, APART, rows, width,
+                      want);
+    for (int k = 0; k < width; k++)
+        if (memcmp(&sum[k], &want[k], sizeof sum[k]) != 0 &&
+            !(isnan(sum[k]) && isnan(want[k])))
+            return false;
+    return true;
+}
+
+static void test_columns(void)
+{
+    int differ = 0;
+
+    for (int width = 0; width < 3 && dtn_width_force(width); width++)
+        for (int n = 1; n <= COLUMNS; n++)
+            differ += !columns_agree(n, 1 + rand_below(&seed, ROWS));
+    dtn_width_force(-1);
+    ok(differ == 0, "sums of columns of f16 have the bits of f32 at every "
+       "width: %d differ", differ);
+}
+
 int main(void)
 {
     seed = rand_seed(9);
     test_sum_widths();
+    test_columns();
     return done();
 }
