@@ -13,6 +13,7 @@ struct dtn_group;
 struct dtn_model;
 struct dtn_models;
 struct dtn_sched;
+struct dtn_transport_conf;
 
 /* The model of a group.  It is made at its first use and kept with the context,
  * under the address of the group's list of ranks, which lives as long.
@@ -24,6 +25,11 @@ int dtn_model_of(const struct dtn_group *group,
                  const struct dtn_model **modelp, struct dtensor_error *err);
 int dtn_model_make(const struct dtn_group *group, int host[],
                    struct dtn_model *model, struct dtensor_error *err);
+
+/* The longest eager message of a group of n ranks, on the hosts of the model.
+ */
+size_t dtn_model_group_eager(const struct dtn_model *model,
+                             const struct dtn_transport_conf *conf, int n);
 
 /* NULL is a no-op. */
 void dtn_models_destroy(struct dtn_models *models);

@@ -86,8 +86,8 @@ static enum dtn_reach model_reach(const struct dtn_model *model,
 /* Over tcp eager messages are longer, but of many peers together not more than
  * a rank has room for.
  */
-static size_t model_eager(const struct dtn_model *model,
-                          const struct dtn_transport_conf *conf, int n)
+size_t dtn_model_group_eager(const struct dtn_model *model,
+                             const struct dtn_transport_conf *conf, int n)
 {
     const size_t share = MODEL_EAGER_TOTAL / (size_t)(n > 0 ? n : 1);
     size_t bytes = DTN_KEPT_MAX;
@@ -117,7 +117,8 @@ int dtn_model_make(const struct dtn_group *group, int host[],
                                           dtn_ranks_at(group->ranks, 0)) : 0;
     model->host = host;
     model->reach = model_reach(model, group);
-    model->eager_bytes = model_eager(model, &cluster->transport, group->n);
+    model->eager_bytes = dtn_model_group_eager(model, &cluster->transport,
+                                               group->n);
     model->ranks_per_device =
         (double)model->locals / dtn_model_devices(cluster, first);
     if (model->ranks_per_device < 1)

@@ -25,8 +25,11 @@ struct dtn_amount { struct dtn_growth whole, block, chunk; };
  * order of hosts.
  */
 enum dtn_senders {
-    DTN_SENDERS_ALL,            /* all of them, to peers at all distances   */
+    DTN_SENDERS_ALL,              /* all of them, to peers at all distances   */
+    DTN_SENDERS_SHIFT,            /* all, each to the rank a distance away:   */
+                                  /* short ones lead the last to other hosts  */
     DTN_SENDERS_ONE,              /* one: a tree, or the root with all        */
+    DTN_SENDERS_ROOT,             /* the root, which moves all bytes itself   */
     DTN_SENDERS_TWO,              /* two: two trees                           */
     DTN_SENDERS_RING,             /* the last, to the next host: what comes   */
                                   /* is passed on at once                     */
@@ -38,9 +41,12 @@ enum dtn_senders {
 struct dtn_weight {
     struct dtn_growth hops;       /* signals that wait for each other         */
     struct dtn_growth messages;   /* puts and signals that it posts           */
+    struct dtn_growth offers;     /* those of them before any data            */
     enum dtn_unit message;        /* message size, if messages may be eager;  */
                                   /* rendezvous takes 3 messages for each and */
                                   /* 1 more hop                               */
+    struct dtn_growth puts;       /* more messages, to peers whose block is   */
+                                  /* not empty                                */
     struct dtn_growth each_chunk; /* more messages for each chunk             */
     struct {
         enum dtn_unit of;         /* what is cut into chunks                  */
@@ -49,6 +55,9 @@ struct dtn_weight {
     } chunk;                      /* chunks of a pipelined message            */
     struct dtn_amount moved;      /* bytes loaded from or put to peers        */
     struct dtn_amount rooted;     /* more such bytes, by the root alone       */
+    double thinned;               /* of whole more bytes for each doubling of */
+                                  /* the ranks above the blocks that are not  */
+                                  /* empty: they pass over the empty ones     */
     struct dtn_amount eager_moved; /* more such bytes if messages are eager   */
     struct dtn_amount folded;     /* bytes of terms that reductions read      */
     struct dtn_amount copied;     /* bytes copied within the rank             */
@@ -58,8 +67,9 @@ struct dtn_weight {
     struct dtn_amount converted;  /* of own terms converted to the            */
                                   /* accumulator type, in ACC                 */
     enum dtn_senders senders;     /* to other hosts                           */
-    bool overlaps;                /* all is posted at once: between hosts a   */
-                                  /* message is posted while another moves    */
+    double overlaps;              /* share that is posted at once: between    */
+                                  /* hosts a message is posted while another  */
+                                  /* moves                                    */
     bool incast;                  /* incast: every rank receives from all     */
                                   /* others at once                           */
     double waits;                 /* of the host for its device, if it copies */
@@ -82,8 +92,10 @@ struct dtn_emitter {
     struct dtn_weight weight;     /* cost over all ranks; of a hierarchy:     */
                                   /* over the ranks of one host               */
     struct dtn_weight between_hosts; /* cost of a hierarchy over the hosts    */
-    bool hides;                   /* of a hierarchy: bytes move between hosts */
-                                  /* while others are reduced inside          */
+    double hides;                 /* of a hierarchy: share of the bytes that  */
+                                  /* move between hosts while others are      */
+                                  /* reduced inside                           */
+    bool hides_own;               /* or while those of the own host are moved */
 };
 extern const struct dtn_emitter dtn_emitters[];  /* ends with emit NULL       */
 

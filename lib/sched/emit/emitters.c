@@ -41,7 +41,7 @@
 const struct dtn_emitter dtn_emitters[] = {
     { ROW(ALLREDUCE, "carry", DIRECT, PUT, DTN_EAGER_MAX),
       .emit = dtn_emit_allreduce_eager, .weight = {
-        .overlaps = true,
+        .overlaps = 1,
         .hops = ONE(1), .messages = OTHERS(1),
         .moved.whole = OTHERS(1),
         .folded.whole = { .constant = 1, .per_peer = 1 },
@@ -61,7 +61,9 @@ const struct dtn_emitter dtn_emitters[] = {
         .moved.block = OTHERS(2), .folded.whole = ONE(1) } },
     { ROW(ALLREDUCE, "put", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_allreduce_put, .weight = {
-        .incast = true, .hops = ONE(3), .messages = OTHERS(5),
+        .incast = true, .overlaps = 0.7,
+        .hops = ONE(3), .messages = OTHERS(4), .puts = OTHERS(1),
+        .offers = OTHERS(1),
         .moved.block = OTHERS(2),
         .folded.block = OTHERS(2), .copied.block = ONE(1),
         .tmp.block = OTHERS(1) } },
@@ -84,8 +86,9 @@ const struct dtn_emitter dtn_emitters[] = {
         .acc.whole = LEVELS(1) } },
     { ROW(ALLREDUCE, "twotree", TWOTREE, PUT, ANY_BYTES),
       .emit = dtn_emit_allreduce_twotree, .weight = {
-        .senders = DTN_SENDERS_TWO,
-        .hops = { .constant = 3, .log2n = 2 }, .messages = ONE(6),
+        .senders = DTN_SENDERS_TWO, .overlaps = 1,
+        .hops = { .constant = 1, .log2n = 2 },
+        .messages = { .constant = -11, .log2n = 6 },
         .each_chunk = ONE(10), .chunk = { DTN_UNIT_HALF, 32 * KIB, 64 },
         .moved = { .whole = ONE(2), .chunk = LEVELS(4) },
         .folded.whole = ONE(2),
@@ -100,21 +103,24 @@ const struct dtn_emitter dtn_emitters[] = {
         .acc.whole = ONE(4) } },
     { ROW(ALLREDUCE, "halving", HALVING, PUT, ANY_BYTES),
       .emit = dtn_emit_allreduce_halving, .weight = {
+        .senders = DTN_SENDERS_SHIFT,
         .hops = { .constant = 2, .log2n = 2 }, .messages = LEVELS(7),
-        .moved.block = OTHERS(2), .folded.block = OTHERS(2),
+        .moved.block = OTHERS(2), .thinned = 2,
+        .folded.block = OTHERS(2),
         .copied.block = ONE(1),
         .acc.block = OTHERS(1), .converted.whole = ONE(1) } },
     { ROW(ALLREDUCE, "hierarchical", HIERARCHICAL, HOST, ANY_BYTES),
-      .emit = dtn_emit_allreduce_hierarchical, .weight = {
+      .emit = dtn_emit_allreduce_hierarchical, .hides = 0.5, .weight = {
         .hops = ONE(4), .messages = OTHERS(4),
         .moved.block = OTHERS(2), .folded.whole = ONE(1) }, .between_hosts = {
-        .incast = true, .overlaps = true, .hops = ONE(3), .messages = OTHERS(5),
+        .incast = true, .overlaps = 1, .hops = ONE(3), .messages = OTHERS(5),
+        .offers = OTHERS(1),
         .moved.block = OTHERS(2), .folded.block = OTHERS(2),
         .acc.whole = ONE(2) } },
 
     { ROW(REDUCE, "carry", DIRECT, PUT, DTN_EAGER_MAX),
       .emit = dtn_emit_reduce_eager, .weight = {
-        .senders = DTN_SENDERS_ONE, .overlaps = true,
+        .senders = DTN_SENDERS_ONE, .overlaps = 1,
         .hops = ONE(1), .messages = ONE(1), .moved.whole = OTHERS(1),
         .folded.whole = { .constant = 1, .per_peer = 1 },
         .copied.whole = { .constant = 1, .per_peer = 1 },
@@ -136,7 +142,9 @@ const struct dtn_emitter dtn_emitters[] = {
         .tmp.block = ONE(1) } },
     { ROW(REDUCE, "put", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_reduce_put, .weight = {
-        .incast = true, .hops = ONE(3), .messages = OTHERS(4),
+        .incast = true, .overlaps = 1,
+        .hops = ONE(3), .messages = OTHERS(2), .puts = OTHERS(1),
+        .offers = OTHERS(1),
         .moved.block = OTHERS(1), .rooted.block = OTHERS(1),
         .folded.block = OTHERS(2),
         .tmp.block = { .constant = 1, .per_peer = 1 } } },
@@ -144,8 +152,10 @@ const struct dtn_emitter dtn_emitters[] = {
       .emit = dtn_emit_reduce_ring, .weight = {
         .hops = { .constant = 1, .per_peer = 1 }, .senders = DTN_SENDERS_RING,
         .each_chunk = ONE(3), .chunk = { DTN_UNIT_WHOLE, 64 * KIB, 64 },
-        .moved = { .whole = ONE(1), .chunk = OTHERS(1) },
-        .folded = { .whole = ONE(2), .chunk = OTHERS(2) },
+        .moved = { .whole = ONE(1),
+                   .chunk = { .constant = -1, .per_peer = 1 } },
+        .folded = { .whole = ONE(2),
+                    .chunk = { .constant = -2, .per_peer = 2 } },
         .acc.chunk = ONE(2) } },
     { ROW(REDUCE, "tree", TREE, PUT, ANY_BYTES),
       .emit = dtn_emit_reduce_tree, .weight = {
@@ -156,23 +166,25 @@ const struct dtn_emitter dtn_emitters[] = {
         .acc.whole = LEVELS(1) } },
     { ROW(REDUCE, "twotree", TWOTREE, PUT, ANY_BYTES),
       .emit = dtn_emit_reduce_twotree, .weight = {
-        .senders = DTN_SENDERS_TWO,
-        .hops = { .constant = 2, .log2n = 1 }, .messages = ONE(6),
+        .senders = DTN_SENDERS_TWO, .overlaps = 1,
+        .hops = { .constant = 1, .log2n = 1 },
+        .messages = { .constant = -5, .log2n = 2 },
         .each_chunk = ONE(6), .chunk = { DTN_UNIT_HALF, 32 * KIB, 64 },
         .moved = { .whole = ONE(1), .chunk = LEVELS(2) },
         .folded = { .whole = ONE(2), .chunk = LEVELS(4) },
         .acc.chunk = ONE(4), .converted.chunk = ONE(4) } },
     { ROW(REDUCE, "hierarchical", HIERARCHICAL, HOST, ANY_BYTES),
-      .emit = dtn_emit_reduce_hierarchical, .weight = {
+      .emit = dtn_emit_reduce_hierarchical, .hides = 0.5, .weight = {
         .hops = ONE(4), .messages = OTHERS(3),
         .moved.block = OTHERS(2), .folded.whole = ONE(1) }, .between_hosts = {
-        .incast = true, .overlaps = true, .hops = ONE(3), .messages = OTHERS(2),
+        .incast = true, .overlaps = 1, .hops = ONE(3), .messages = OTHERS(2),
+        .offers = OTHERS(1),
         .moved.block = OTHERS(2), .folded.block = OTHERS(2),
         .acc.whole = ONE(3) } },
 
     { ROW(BROADCAST, "carry", DIRECT, PUT, DTN_EAGER_MAX),
       .emit = dtn_emit_broadcast_eager, .weight = {
-        .senders = DTN_SENDERS_ONE, .overlaps = true,
+        .senders = DTN_SENDERS_ONE, .overlaps = 1,
         .hops = ONE(1), .messages = OTHERS(1), .moved.whole = OTHERS(1),
         .copied.whole = ONE(1) } },
     { ROW(BROADCAST, "direct", DIRECT, MAP, ANY_BYTES),
@@ -190,7 +202,8 @@ const struct dtn_emitter dtn_emitters[] = {
       .emit = dtn_emit_broadcast_ring, .weight = {
         .hops = { .constant = 1, .per_peer = 1 }, .senders = DTN_SENDERS_RING,
         .each_chunk = ONE(2), .chunk = { DTN_UNIT_WHOLE, 64 * KIB, 64 },
-        .moved = { .whole = ONE(1), .chunk = OTHERS(1) } } },
+        .moved = { .whole = ONE(1),
+                   .chunk = { .constant = -1, .per_peer = 1 } } } },
     { ROW(BROADCAST, "tree", TREE, PUT, ANY_BYTES),
       .emit = dtn_emit_broadcast_tree, .weight = {
         .senders = DTN_SENDERS_ONE,
@@ -198,20 +211,22 @@ const struct dtn_emitter dtn_emitters[] = {
         .moved.whole = LEVELS(1) } },
     { ROW(BROADCAST, "twotree", TWOTREE, PUT, ANY_BYTES),
       .emit = dtn_emit_broadcast_twotree, .weight = {
-        .senders = DTN_SENDERS_TWO,
-        .hops = { .constant = 2, .log2n = 1 }, .messages = ONE(6),
+        .senders = DTN_SENDERS_TWO, .overlaps = 1,
+        .hops = { .constant = 1, .log2n = 1 },
+        .messages = { .constant = -4, .log2n = 4 },
         .each_chunk = ONE(4), .chunk = { DTN_UNIT_HALF, 32 * KIB, 64 },
         .moved = { .whole = ONE(1), .chunk = LEVELS(2) } } },
     { ROW(BROADCAST, "hierarchical", HIERARCHICAL, HOST, ANY_BYTES),
       .emit = dtn_emit_broadcast_hierarchical, .weight = {
         .hops = ONE(3), .messages = OTHERS(2), .moved.whole = ONE(1) },
       .between_hosts = {
-        .incast = true, .hops = ONE(3), .messages = OTHERS(3),
+        .incast = true, .hops = ONE(3),
+        .messages = { .constant = -2, .per_peer = 4 },
         .moved.block = OTHERS(2) } },
 
     { ROW(ALLGATHER, "carry", DIRECT, PUT, DTN_EAGER_MAX),
       .emit = dtn_emit_allgather_eager, .weight = {
-        .overlaps = true,
+        .overlaps = 1,
         .hops = ONE(1), .messages = OTHERS(1), .moved.block = OTHERS(1),
         .copied.whole = ONE(2),
         .tmp.whole = ONE(1) } },
@@ -230,7 +245,8 @@ const struct dtn_emitter dtn_emitters[] = {
     { ROW(ALLGATHER, "put", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_allgather_put, .weight = {
         .largest = OTHERS(1),
-        .incast = true, .overlaps = true, .hops = ONE(2), .messages = OTHERS(3),
+        .incast = true, .overlaps = 1, .hops = ONE(2), .messages = OTHERS(3),
+        .offers = OTHERS(1),
         .moved.block = OTHERS(1), .copied.block = ONE(1) } },
     { ROW(ALLGATHER, "ring", RING, PUT, ANY_BYTES),
       .emit = dtn_emit_allgather_ring, .weight = {
@@ -241,21 +257,24 @@ const struct dtn_emitter dtn_emitters[] = {
         .moved.block = OTHERS(1), .copied.block = ONE(1) } },
     { ROW(ALLGATHER, "bruck", BRUCK, PUT, ANY_BYTES),
       .emit = dtn_emit_allgather_bruck, .weight = {
+        .senders = DTN_SENDERS_SHIFT,
         .largest = LEVELS(1),
         .hops = LEVELS(1), .messages = LEVELS(1), .message = DTN_UNIT_WHOLE,
         .moved.block = OTHERS(1),
-        .copied = { .whole = ONE(1), .block = ONE(1) },
+        .copied.block = OTHERS(1),
         .eager_received.whole = ONE(1) } },
     { ROW(ALLGATHER, "hierarchical", HIERARCHICAL, HOST, ANY_BYTES),
-      .emit = dtn_emit_allgather_hierarchical, .weight = {
+      .emit = dtn_emit_allgather_hierarchical, .hides_own = true,
+      .weight = {
         .hops = ONE(3), .messages = OTHERS(3), .moved.whole = ONE(1),
         .copied.block = ONE(1) }, .between_hosts = {
-        .incast = true, .overlaps = true, .hops = ONE(2), .messages = OTHERS(3),
+        .incast = true, .overlaps = 1, .hops = ONE(2), .messages = OTHERS(3),
+        .offers = OTHERS(1),
         .moved.block = OTHERS(1) } },
 
     { ROW(REDUCE_SCATTER, "carry", DIRECT, PUT, DTN_EAGER_MAX),
       .emit = dtn_emit_reduce_scatter_eager, .weight = {
-        .overlaps = true,
+        .overlaps = 1,
         .hops = ONE(1), .messages = OTHERS(1), .moved.block = OTHERS(1),
         .folded.whole = ONE(1), .copied.whole = ONE(1),
         .tmp.block = OTHERS(1) } },
@@ -277,7 +296,8 @@ const struct dtn_emitter dtn_emitters[] = {
     { ROW(REDUCE_SCATTER, "put", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_reduce_scatter_put, .weight = {
         .largest = OTHERS(1),
-        .incast = true, .overlaps = true, .hops = ONE(2), .messages = OTHERS(3),
+        .incast = true, .overlaps = 1, .hops = ONE(2), .messages = OTHERS(3),
+        .offers = OTHERS(1),
         .moved.block = OTHERS(1),
         .folded.block = OTHERS(2), .copied.block = ONE(1),
         .tmp.block = OTHERS(1) } },
@@ -294,24 +314,26 @@ const struct dtn_emitter dtn_emitters[] = {
     { ROW(REDUCE_SCATTER, "tree", TREE, PUT, ANY_BYTES),
       .emit = dtn_emit_reduce_scatter_tree, .weight = {
         .senders = DTN_SENDERS_ONE,
-        .hops = { .constant = 1, .log2n = 2 },
+        .hops = LEVELS(2),
         .messages = { .constant = 1, .log2n = 1 },
         .message = DTN_UNIT_WHOLE, .moved.whole = { .constant = 1, .log2n = 1 },
         .folded.whole = LEVELS(2), .copied.block = ONE(1),
         .acc.whole = LEVELS(1) } },
     { ROW(REDUCE_SCATTER, "halving", HALVING, PUT, ANY_BYTES),
       .emit = dtn_emit_reduce_scatter_halving, .weight = {
+        .senders = DTN_SENDERS_SHIFT,
         .largest = LEVELS(1),
         .hops = { .constant = 1, .log2n = 1 }, .messages = LEVELS(4),
         .moved.block = OTHERS(1), .folded.block = OTHERS(2),
         .copied.block = ONE(1),
         .acc.block = OTHERS(1), .converted.whole = ONE(1) } },
     { ROW(REDUCE_SCATTER, "hierarchical", HIERARCHICAL, HOST, ANY_BYTES),
-      .emit = dtn_emit_reduce_scatter_hierarchical, .hides = true,
+      .emit = dtn_emit_reduce_scatter_hierarchical, .hides = 1,
       .weight = {
         .hops = ONE(3), .messages = OTHERS(3), .moved.block = OTHERS(1),
         .folded.whole = ONE(1) }, .between_hosts = {
-        .incast = true, .overlaps = true, .hops = ONE(2), .messages = OTHERS(3),
+        .incast = true, .overlaps = 1, .hops = ONE(1), .messages = OTHERS(3),
+        .offers = OTHERS(1),
         .moved.block = OTHERS(1), .folded.block = OTHERS(2),
         .acc.whole = ONE(3) } },
 
@@ -330,16 +352,18 @@ const struct dtn_emitter dtn_emitters[] = {
         .moved.block = OTHERS(1), .copied.block = ONE(1) } },
     { ROW(ALL_TO_ALL, "put", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_all_to_all_put, .weight = {
-        .incast = true, .overlaps = true, .hops = ONE(1), .messages = OTHERS(1),
+        .incast = true, .overlaps = 1, .hops = ONE(1), .messages = OTHERS(1),
         .message = DTN_UNIT_BLOCK,
         .moved.block = OTHERS(1), .copied.block = ONE(1),
         .eager_received.block = OTHERS(1) } },
     { ROW(ALL_TO_ALL, "pairwise", PAIRWISE, PUT, ANY_BYTES),
       .emit = dtn_emit_all_to_all_pairwise, .weight = {
+        .senders = DTN_SENDERS_SHIFT,
         .hops = { .constant = 1, .per_peer = 1 }, .messages = OTHERS(3),
         .moved.block = OTHERS(1), .copied.block = ONE(1) } },
     { ROW(ALL_TO_ALL, "bruck", BRUCK, PUT, KNOWN_BYTES),
       .emit = dtn_emit_all_to_all_bruck, .weight = {
+        .senders = DTN_SENDERS_SHIFT,
         .hops = LEVELS(1), .messages = LEVELS(1), .message = DTN_UNIT_HALF,
         .moved.whole = LEVELS(0.5),
         .copied.whole = { .constant = 1, .log2n = 0.5 },
@@ -347,7 +371,7 @@ const struct dtn_emitter dtn_emitters[] = {
 
     { ROW(GATHER, "put", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_gather_put, .weight = { .waits = 2,
-        .senders = DTN_SENDERS_ONE, .overlaps = true,
+        .senders = DTN_SENDERS_ONE, .overlaps = 1,
         .hops = ONE(1), .messages = ONE(1), .message = DTN_UNIT_BLOCK,
         .moved.block = OTHERS(1), .copied.block = ONE(1),
         .eager_received.block = OTHERS(1) } },
@@ -361,7 +385,7 @@ const struct dtn_emitter dtn_emitters[] = {
         .copied.block = ONE(1) } },
     { ROW(SCATTER, "put", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_scatter_put, .weight = {
-        .senders = DTN_SENDERS_ONE, .overlaps = true,
+        .senders = DTN_SENDERS_ROOT, .overlaps = 1,
         .hops = ONE(1), .messages = OTHERS(1), .message = DTN_UNIT_BLOCK,
         .moved.block = OTHERS(1), .copied.block = ONE(1) } },
 
@@ -375,7 +399,7 @@ const struct dtn_emitter dtn_emitters[] = {
         .hops = ONE(1), .messages = OTHERS(1) } },
     { ROW(BARRIER, "tree", TREE, PUT, ANY_BYTES),
       .emit = dtn_emit_barrier_tree, .weight = {
-        .senders = DTN_SENDERS_ONE,
+        .senders = DTN_SENDERS_SHIFT,
         .hops = LEVELS(1), .messages = LEVELS(1) } },
     { ROW(BARRIER, "hierarchical", HIERARCHICAL, HOST, ANY_BYTES),
       .emit = dtn_emit_barrier_hierarchical, .weight = {

@@ -1,0 +1,23 @@
+/* links.h - what a weight costs over the links inside and between hosts */
+#ifndef DTN_SCHED_LINKS_H
+#define DTN_SCHED_LINKS_H
+
+#include "dtensor.h"
+
+struct dtn_model;
+struct dtn_weight;
+
+/* Add the cost of a weight over n ranks; `sharing` of them send through one
+ * network device at the same time, 0: all are on one host.  A byte inside a
+ * host costs `stretch` times what it costs in the caches.
+ */
+void dtn_load_add(const struct dtn_model *model,
+                  const struct dtn_weight *weight, int n, double whole,
+                  double sharing, double stretch, double load[DTENSOR_NCOSTS]);
+
+/* Add it over all n ranks of several hosts. */
+void dtn_load_hosts(const struct dtn_model *model,
+                    const struct dtn_weight *weight, int n, double whole,
+                    double stretch, double load[DTENSOR_NCOSTS]);
+
+#endif

@@ -1,0 +1,86 @@
+/* units.c - what a weight says of a call: so many hops, messages, bytes
+ *
+ * An amount is a multiple of the largest buffer, of a block and of a chunk, and
+ * each multiple grows with the ranks.  Example: OTHERS(2) blocks of 1 MiB over
+ * 4 ranks are 2 * 3 * 256 KiB.
+ */
+#include "sched/units.h"
+#include "base/compiler.h"
+#include "sched/emitters.h"
+
+#include <math.h>
+
+static int levels_of(int n)
+{
+    int levels = 0;
+
+    while (1 << levels < n)
+        levels++;
+    return levels;
+}
+
+/* Of the levels of a tree or butterfly, those inside hosts of `below` ranks: no
+ * level is if hosts begin at other places than its pairs.
+ */
+static int levels_inside(int below)
+{
+    const int levels = levels_of(below);
+
+    return 1 << levels == below ? levels : 0;
+}
+
+double dtn_term_part(struct dtn_growth term, const struct dtn_peers *part)
+{
+    const int levels = levels_of(part->n);
+    const double grown =
+        term.log2n * (levels - levels_inside(part->below))
+        + term.per_peer * (part->n - part->below);
+
+    if (!part->constants)
+        return grown;
+    return term.constant + grown
+         + (1 << levels != part->n ? term.not_power_of_two : 0);
+}
+
+double dtn_term_value(struct dtn_growth term, int n)
+{
+    return dtn_term_part(term, &(struct dtn_peers){ 1, n, true, 0 });
+}
+
+double dtn_units_value(const struct dtn_units *units, enum dtn_unit unit)
+{
+    return unit == DTN_UNIT_WHOLE ? units->whole
+         : unit == DTN_UNIT_HALF ? units->whole / 2
+         : unit == DTN_UNIT_BLOCK ? units->block : 0;
+}
+
+double dtn_amount_part(const struct dtn_amount *amount,
+                       const struct dtn_units *units,
+                       const struct dtn_peers *part)
+{
+    return dtn_term_part(amount->whole, part) * units->whole
+         + dtn_term_part(amount->block, part) * units->block
+         + dtn_term_part(amount->chunk, part) * units->chunk;
+}
+
+double dtn_amount_value(const struct dtn_amount *amount,
+                        const struct dtn_units *units)
+{
+    return dtn_amount_part(amount, units,
+                           &(struct dtn_peers){ 1, units->n, true, 0 });
+}
+
+struct dtn_units dtn_units_make(int n, double whole,
+                                const struct dtn_weight *weight)
+{
+    struct dtn_units units = { .n = n, .whole = whole, .block = whole / n,
+        .chunks = 1,
+        .filled = fmin(1, fmax(1, ceil(whole / DTN_CACHE_LINE)) / n) };
+    double cut = dtn_units_value(&units, weight->chunk.of);
+
+    while (units.chunks < weight->chunk.most
+           && cut >= (units.chunks + 1) * (double)weight->chunk.bytes)
+        units.chunks++;
+    units.chunk = cut / units.chunks;
+    return units;
+}

@@ -1,0 +1,49 @@
+/* units.h - what a weight says of a call: so many hops, messages, bytes */
+#ifndef DTN_SCHED_UNITS_H
+#define DTN_SCHED_UNITS_H
+
+#include "sched/emitters.h"
+
+#include <stdbool.h>
+
+/* A call in the units of struct dtn_weight. */
+struct dtn_units {
+    int n;                        /* ranks                                    */
+    double whole;                 /* bytes of the largest buffer              */
+    double block;                 /* bytes of the part of one rank            */
+    double chunk;                 /* bytes that are moved at once             */
+    double chunks;                /* so many of them                          */
+    double filled;                /* share of the blocks that are not empty   */
+};
+
+/* A part of what a weight says: with some of the peers, by one kind of link.
+ * With 8 ranks on each of 4 hosts 24 of 31 peers are on other hosts, and 2 of 5
+ * levels of a tree lead there.
+ */
+struct dtn_peers {
+    int below, n;                 /* the peers beyond the first `below` ranks */
+                                  /* of n; 1: all                             */
+    bool constants;               /* with what does not grow with n           */
+    double sharing;               /* ranks that send by one network device at */
+                                  /* the same time; 0: inside a host          */
+};
+
+/* Of n ranks a call whose largest buffer has `whole` bytes. */
+struct dtn_units dtn_units_make(int n, double whole,
+                                const struct dtn_weight *weight);
+
+/* Bytes of a unit. */
+double dtn_units_value(const struct dtn_units *units, enum dtn_unit unit);
+
+/* A term over n ranks, or the part of it. */
+double dtn_term_value(struct dtn_growth term, int n);
+double dtn_term_part(struct dtn_growth term, const struct dtn_peers *part);
+
+/* Bytes of an amount, or of a part of it. */
+double dtn_amount_value(const struct dtn_amount *amount,
+                        const struct dtn_units *units);
+double dtn_amount_part(const struct dtn_amount *amount,
+                       const struct dtn_units *units,
+                       const struct dtn_peers *part);
+
+#endif
