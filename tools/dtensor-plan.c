@@ -76,7 +76,10 @@ int main(int argc, char **argv)
     }
     status = plan_job_open(&opt, &job);
     if (status == PLAN_GOOD)
+        status = plan_beside_open(&opt, &job);
+    if (status == PLAN_GOOD)
         status = show(&job, &opt);
+    plan_beside_close(&job);
     plan_job_close(&job);
     return finish(status);
 }

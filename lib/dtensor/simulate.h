@@ -44,7 +44,9 @@ struct dtensor_simulated {
 struct dtensor_simulated_event {
     enum dtensor_step_kind kind;        /* what it is                         */
     int rank;                  /* that does it                                */
-    int peer;                  /* that receives it; LOCAL, LOAD, WAIT: rank   */
+    int peer;                  /* that receives it; LOAD: whose memory it     */
+                               /* comes from; LOCAL, WAIT: rank               */
+    int call;                  /* of the calls and plans, from 0              */
     int step;                  /* of its schedule, from 0                     */
     int reduces;               /* 1: terms are combined                       */
     double start_ns, end_ns;   /* from its start to its end, or arrival       */
@@ -72,6 +74,8 @@ struct dtensor_simulation {
     int npath;                 /* entries of `path`                           */
     struct dtensor_simulated_event *path; /* the critical path, from start to */
                                /* end: what the last rank waited for          */
+    int ncalls;                /* entries of `call_ns`                        */
+    double *call_ns;           /* when the last rank of each call is done     */
 };
 
 /* Simulate the calls and plans together.  `visit` (may be NULL) is called for

@@ -5,7 +5,8 @@
  * for the pieces of position 5.  The steps of several phases come one after the
  * other, with peers as positions in the mesh of all ranks of the plan.  An
  * allreduce over the columns of a 2 x 4 mesh has positions 0 and 1; for rank 5
- * they become 1 and 5.
+ * they become 1 and 5.  What a group of ranks has in common, their list, hosts
+ * and costs, is made once.
  *
  * The result is for a simulation, which asks for peers and bytes.  Its offsets
  * belong to the buffers of each phase, and it cannot be executed.
@@ -31,43 +32,116 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* The ranks of a step and where they stand in the mesh of all. */
+/* The ranks of a group of a step, and where they stand in the mesh of all. */
 struct members {
-    int n, me;                    /* how many, and which is the rank          */
+    int n;                        /* how many                                 */
     int *at;                      /* [n] positions in the mesh of all         */
     int *rank;                    /* [n] of the world                         */
+    int *host;                    /* [n] hosts, for a call                    */
+    struct dtn_model model;       /* costs of a call                          */
 };
 
-static void members_fini(struct members *members)
+/* The groups of a step: ranks of `mesh` that differ in the dimensions `dims`
+ * only.  Over a mesh of 16384 x 8, 8 groups are made, not one for each rank.
+ */
+struct groups {
+    const struct dtensor_mesh *mesh;
+    unsigned dims;
+    struct members **led;         /* [ranks of mesh] by the first position of */
+                                  /* a group; NULL: not made yet              */
+};
+
+struct dtn_schedules {
+    const struct dtensor_plan *plan;
+    struct groups groups[];       /* [plan->nsteps]                           */
+};
+
+static void members_destroy(struct members *members)
 {
+    if (!members)
+        return;
     free(members->at);
     free(members->rank);
+    free(members->host);
+    free(members);
 }
 
-/* The ranks of `mesh` that differ from a rank in the dimensions `dims` only. */
-static int members_init(const struct dtensor_plan *plan,
-                        const struct dtensor_mesh *mesh, unsigned dims,
-                        int rank, struct members *members,
-                        struct dtensor_error *err)
+/* The costs and hosts of a call over them. */
+static int members_model(const struct dtensor_mesh *mesh,
+                         struct members *members, struct dtensor_error *err)
 {
-    const int index = dtensor_mesh_index(mesh, rank);
-    const size_t bytes = (size_t)mesh->group.n * sizeof(int);
+    const struct dtn_ranks ranks = { .n = members->n, .list = members->rank };
+    const struct dtn_group group = { .ctx = mesh->ctx, .n = members->n,
+                                     .ranks = &ranks };
 
-    *members = (struct members){ .me = -1, .at = malloc(bytes),
-                                 .rank = malloc(bytes) };
-    if (!members->at || !members->rank) {
-        members_fini(members);
+    return dtn_model_make(&group, members->host, &members->model, err);
+}
+
+static int members_create(const struct dtensor_plan *plan,
+                          const struct groups *groups, int leader,
+                          struct members **membersp, struct dtensor_error *err)
+{
+    const struct dtensor_mesh *mesh = groups->mesh;
+    const size_t bytes = (size_t)mesh->group.n * sizeof(int);
+    struct members *members = calloc(1, sizeof *members);
+    int rc = 0;
+
+    if (members) {
+        members->at = malloc(bytes);
+        members->rank = malloc(bytes);
+        members->host = malloc(bytes);
+    }
+    if (!members || !members->at || !members->rank || !members->host) {
+        members_destroy(members);
         return dtn_fail_nomem(err, "simulate", bytes);
     }
-    members->n = index < 0 ? 0
-               : dtn_mesh_along(mesh, dims, index, members->at);
+    members->n = dtn_mesh_along(mesh, groups->dims, leader, members->at);
     for (int i = 0; i < members->n; i++) {
-        if (members->at[i] == index)
-            members->me = i;
         members->rank[i] = dtensor_mesh_rank(mesh, members->at[i]);
         members->at[i] = dtensor_mesh_index(plan->all, members->rank[i]);
     }
-    return 0;
+    rc = members_model(mesh, members, err);
+    if (rc != 0)
+        members_destroy(members);
+    else
+        *membersp = members;
+    return rc;
+}
+
+/* The first position of the group of a position, and its place among them. */
+static int group_leader(const struct groups *groups, int index, int *placep)
+{
+    const struct dtensor_mesh *mesh = groups->mesh;
+    int coord[DTENSOR_MAX_DIMS], leader = 0, place = 0;
+
+    dtn_mesh_coord_of(mesh, index, coord);
+    for (int d = 0; d < mesh->ndim; d++) {
+        const bool along = groups->dims >> d & 1;
+
+        leader = leader * mesh->size[d] + (along ? 0 : coord[d]);
+        place = along ? place * mesh->size[d] + coord[d] : place;
+    }
+    *placep = place;
+    return leader;
+}
+
+/* The group of a rank, and its place there; NULL: it has none. */
+static int group_of(const struct dtensor_plan *plan, struct groups *groups,
+                    int rank, const struct members **membersp, int *placep,
+                    struct dtensor_error *err)
+{
+    const int index = dtensor_mesh_index(groups->mesh, rank);
+    struct members **led;
+    int rc = 0;
+
+    *membersp = NULL;
+    if (index < 0)
+        return 0;
+    led = &groups->led[group_leader(groups, index, placep)];
+    if (!*led)
+        rc = members_create(plan, groups, (int)(led - groups->led), led, err);
+    *membersp = *led;
+    return rc;
 }
 
 /* ------------------------------------------------------------ exchanges --- */
@@ -113,78 +187,113 @@ static int exchange_add(const struct dtensor_plan *plan,
 /* ---------------------------------------------------------- collectives --- */
 
 static int call_add(const struct dtn_redist_step *step,
-                    const struct members *members, struct dtn_sched *sched,
-                    struct dtensor_error *err)
+                    const struct members *members, int place,
+                    struct dtn_sched *sched, struct dtensor_error *err)
 {
     const struct dtn_phase *phase = &step->phase;
     const struct dtensor_mesh *mesh = phase->dst.mesh;
-    const struct dtn_ranks ranks = { .n = members->n, .list = members->rank };
-    const struct dtn_group group = { .ctx = mesh->ctx, .n = members->n,
-                                     .me = members->me, .ranks = &ranks };
-    const size_t bytes = (size_t)members->n * sizeof(int);
-    struct dtn_call call = {
+    const struct dtn_call call = {
         .coll = phase->kind == DTN_PHASE_REDUCE ? DTN_COLL_ALLREDUCE
                                                 : DTN_COLL_BROADCAST,
-        .n = members->n, .me = members->me, .dtype = phase->dst.dtype,
+        .n = members->n, .me = place, .dtype = phase->dst.dtype,
         .redop = phase->redop, .divisor = phase->divide,
-        .on_device = mesh->group.on_device,
+        .on_device = mesh->group.on_device, .hosts = members->host,
         .count = (size_t)dtn_local_numel(&phase->dst, dtensor_mesh_index(mesh,
-                                         members->rank[members->me]))
+                                         members->rank[place]))
     };
-    int *hosts = malloc(bytes), rc = 0;
     struct dtn_choice pick;
-    struct dtn_model model;
     struct dtn_sched one;
+    int rc;
 
-    if (!hosts)
-        return dtn_fail_nomem(err, "simulate", bytes);
-    rc = call.count > 0 ? dtn_model_make(&group, hosts, &model, err) : 0;
-    if (rc == 0 && call.count > 0) {
-        call.hosts = hosts;
-        dtn_choose(&call, &model, &pick);
-        rc = dtn_emitter_emit(pick.emitter, &call, &model, &one, err);
-        if (rc == 0) {
-            dtn_sched_append(sched, &one, members->at);
-            dtn_sched_fini(&one);
-        }
+    if (call.count == 0)
+        return 0;
+    dtn_choose(&call, &members->model, &pick);
+    rc = dtn_emitter_emit(pick.emitter, &call, &members->model, &one, err);
+    if (rc == 0) {
+        dtn_sched_append(sched, &one, members->at);
+        dtn_sched_fini(&one);
     }
-    free(hosts);
     return rc;
 }
 
 /* ---------------------------------------------------------------- whole --- */
 
-static int step_add(const struct dtensor_plan *plan,
-                    const struct dtn_redist_step *step, int rank,
+static int step_add(struct dtn_schedules *s, int number, int rank,
                     struct dtn_sched *sched, struct dtensor_error *err)
 {
-    const struct dtn_phase *phase = &step->phase;
-    const bool exchange = phase->kind == DTN_PHASE_EXCHANGE;
-    const struct dtensor_mesh *mesh = !exchange
-        || phase->src.mesh == phase->dst.mesh ? phase->dst.mesh : plan->all;
-    struct members members;
-    int rc = members_init(plan, mesh, exchange ? ~0u : phase->dims, rank,
-                          &members, err);
+    const struct dtn_redist_step *step = &s->plan->step[number];
+    const struct members *members;
+    int place, rc = group_of(s->plan, &s->groups[number], rank, &members,
+                             &place, err);
 
-    if (rc != 0)
+    if (rc != 0 || !members)
         return rc;
-    if (members.n > 0)
-        rc = exchange ? exchange_add(plan, step, rank, &members, sched, err)
-                      : call_add(step, &members, sched, err);
-    members_fini(&members);
-    return rc;
+    if (step->phase.kind == DTN_PHASE_EXCHANGE)
+        return exchange_add(s->plan, step, rank, members, sched, err);
+    return call_add(step, members, place, sched, err);
 }
 
-int dtn_plan_schedule(const struct dtensor_plan *plan, int position,
-                      struct dtn_sched *sched, struct dtensor_error *err)
+/* An exchange is among all ranks of its mesh. */
+static void groups_of_phase(const struct dtensor_plan *plan,
+                            const struct dtn_phase *phase,
+                            struct groups *groups)
 {
+    const bool exchange = phase->kind == DTN_PHASE_EXCHANGE;
+
+    groups->mesh = !exchange || phase->src.mesh == phase->dst.mesh
+                 ? phase->dst.mesh : plan->all;
+    groups->dims = exchange ? ~0u : phase->dims;
+}
+
+int dtn_schedules_create(const struct dtensor_plan *plan,
+                         struct dtn_schedules **sp, struct dtensor_error *err)
+{
+    const size_t bytes = sizeof(struct dtn_schedules)
+                       + (size_t)plan->nsteps * sizeof(struct groups);
+    struct dtn_schedules *s = calloc(1, bytes);
+
+    if (!s)
+        return dtn_fail_nomem(err, "simulate", bytes);
+    s->plan = plan;
+    for (int i = 0; i < plan->nsteps; i++) {
+        struct groups *groups = &s->groups[i];
+        size_t n;
+
+        groups_of_phase(plan, &plan->step[i].phase, groups);
+        n = (size_t)groups->mesh->group.n;
+        groups->led = calloc(n, sizeof(struct members *));
+        if (!groups->led) {
+            dtn_schedules_destroy(s);
+            return dtn_fail_nomem(err, "simulate", n * sizeof(void *));
+        }
+    }
+    *sp = s;
+    return 0;
+}
+
+void dtn_schedules_destroy(struct dtn_schedules *s)
+{
+    for (int i = 0; s && i < s->plan->nsteps; i++) {
+        struct groups *groups = &s->groups[i];
+
+        for (int p = 0; groups->led && p < groups->mesh->group.n; p++)
+            members_destroy(groups->led[p]);
+        free(groups->led);
+    }
+    free(s);
+}
+
+int dtn_schedules_emit(struct dtn_schedules *s, int position,
+                       struct dtn_sched *sched, struct dtensor_error *err)
+{
+    const struct dtensor_plan *plan = s->plan;
     const int rank = dtensor_mesh_rank(plan->all, position);
     int rc = 0;
 
     dtn_sched_init(sched, "redistribute", plan->all->group.n, position,
                    plan->dst.dtype, DTENSOR_SUM);
-    for (int s = 0; s < plan->nsteps && rc == 0; s++)
-        rc = step_add(plan, &plan->step[s], rank, sched, err);
+    for (int i = 0; i < plan->nsteps && rc == 0; i++)
+        rc = step_add(s, i, rank, sched, err);
     if (rc == 0)
         return dtn_sched_finish(sched, err);
     dtn_sched_fini(sched);

@@ -29,7 +29,7 @@
 
 /* A call that is simulated, or a plan. */
 struct simulated {
-    const struct dtensor_plan *plan;   /* NULL: the call                      */
+    struct dtn_schedules *schedules;   /* of a plan; NULL: the call           */
     struct dtn_call call;
     const struct dtn_emitter *emitter;
     const struct dtn_model *model;
@@ -41,8 +41,8 @@ static int simulated_emit(void *arg, int position, struct dtn_sched *sched,
     const struct simulated *simulated = arg;
     struct dtn_call call = simulated->call;
 
-    if (simulated->plan)
-        return dtn_plan_schedule(simulated->plan, position, sched, err);
+    if (simulated->schedules)
+        return dtn_schedules_emit(simulated->schedules, position, sched, err);
     call.me = position;
     return dtn_emitter_emit(simulated->emitter, &call, simulated->model, sched,
                             err);
@@ -57,9 +57,10 @@ static int job_of_plan(const struct dtensor_plan *plan, double start_ns,
     const double elem = (double)dtensor_dtype_size(plan->dst.dtype);
     int rc = dtn_model_of(group, &simulated->model, err);
 
+    if (rc == 0)
+        rc = dtn_schedules_create(plan, &simulated->schedules, err);
     if (rc != 0)
         return rc;
-    simulated->plan = plan;
     *job = (struct dtn_play_job){
         .n = group->n, .ranks = group->ranks, .start_ns = start_ns,
         .stretch = dtn_model_cache_miss_factor(simulated->model,
@@ -227,7 +228,8 @@ static int simulate(const struct dtn_play_machine *machine,
     *result = (struct dtensor_simulation){
         .ns = played.ns, .ranks = played.ranks, .steps = played.steps,
         .messages = played.messages, .nlinks = played.nlinks,
-        .npath = played.npath, .path = played.path };
+        .npath = played.npath, .path = played.path, .ncalls = njobs,
+        .call_ns = played.job_ns };
     for (int l = 0; l < played.nlinks; l++)
         result->link[l] = played.link[l];
     return 0;
@@ -240,7 +242,7 @@ int dtensor_simulate(const struct dtensor_machine *machine,
                      struct dtensor_error *err)
 {
     const struct dtensor_machine plain = { .topology = NULL };
-    const struct dtn_play_watch watch = { visit, arg, true };
+    const struct dtn_play_watch watch = { visit, arg, true, true };
     const size_t n = ncalls > 0 ? (size_t)ncalls : 0;
     struct simulated *simulated = calloc(n + 1, sizeof *simulated);
     struct dtn_play_job *jobs = calloc(n + 1, sizeof *jobs);
@@ -265,6 +267,8 @@ int dtensor_simulate(const struct dtensor_machine *machine,
     if (rc == 0)
         rc = simulate(&played, jobs, ncalls, &watch, result, err);
     parts_free(&parts);
+    for (size_t i = 0; simulated && i < n; i++)
+        dtn_schedules_destroy(simulated[i].schedules);
     free(simulated);
     free(jobs);
     return rc;
@@ -272,6 +276,8 @@ int dtensor_simulate(const struct dtensor_machine *machine,
 
 void dtensor_simulation_fini(struct dtensor_simulation *result)
 {
-    if (result)
-        free(result->path);
+    if (!result)
+        return;
+    free(result->path);
+    free(result->call_ns);
 }

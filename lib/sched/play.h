@@ -70,6 +70,7 @@ struct dtn_play_watch {
     dtensor_simulated_f *visit;   /* called for each event by end, or NULL    */
     void *arg;                    /* its argument                             */
     bool path;                    /* the critical path is wanted              */
+    bool ends;                    /* the end of each job is wanted            */
 };
 
 struct dtn_play_result {
@@ -81,6 +82,8 @@ struct dtn_play_result {
     struct dtensor_link_load link[DTENSOR_LINK_LOADS];   /* they              */
     int npath;                    /* events of the critical path              */
     struct dtensor_simulated_event *path; /* from start to end, for free()    */
+    double *job_ns;               /* [njobs] when its last rank is done, for  */
+                                  /* free(); NULL: not wanted                 */
 };
 
 /* Play the jobs together, until all ranks are done.  watch may be NULL.
@@ -93,6 +96,8 @@ int dtn_play(const struct dtn_play_machine *machine,
              const struct dtn_play_job jobs[], int njobs,
              const struct dtn_play_watch *watch,
              struct dtn_play_result *result, struct dtensor_error *err);
+
+void dtn_play_result_fini(struct dtn_play_result *result);
 
 /* After how many ranks the machine repeats; 0: it does not, or its ranks are
  * not in the order of its hosts.   Errors: as dtn_play()

@@ -295,6 +295,25 @@ void dtn_sched_neutral(struct dtn_sched *sched, struct dtn_span dst,
                    .box = -1, .dst = dst, .bytes = bytes });
 }
 
+/* Load the terms of a fold, which then is one of own memory. */
+static void append_loads(struct dtn_sched *sched, const struct dtn_sched *more,
+                         const int position[], struct dtn_step *fold)
+{
+    const int n = more->terms ? more->nterms : more->n;
+    struct dtn_step load = *fold;
+
+    load.op = DTN_OP_COPY;
+    for (int t = 0; t < n; t++) {
+        const int from = more->terms ? more->terms[t] : t;
+
+        load.src.rank = position[from];
+        if (from != more->me)
+            sched_push(sched, &load);
+    }
+    fold->src.rank = sched->me;
+    fold->terms = n;
+}
+
 void dtn_sched_append(struct dtn_sched *sched, const struct dtn_sched *more,
                       const int position[])
 {
@@ -306,7 +325,7 @@ void dtn_sched_append(struct dtn_sched *sched, const struct dtn_sched *more,
         else if (step.src.rank >= 0)
             step.src.rank = position[step.src.rank];
         if (step.op == DTN_OP_FOLD && step.src.rank < 0)
-            step.terms = more->terms ? more->nterms : more->n;
+            append_loads(sched, more, position, &step);
         if (step.box >= 0)
             step.bytes = dtn_box_count(&more->boxes[step.box])
                        * dtensor_dtype_size(more->dtype);

@@ -206,7 +206,8 @@ void dtn_sched_expose_range(struct dtn_sched *sched, enum dtn_space space,
 
 /* Append the steps of another schedule of the same rank, whose position p is
  * position[p] here.  They are for a simulation: boxes become bytes, and a FOLD
- * of the sources -1 has its number of terms.  Offsets stay as they are.
+ * of the sources -1 becomes a COPY of each peer's term and a FOLD in own
+ * memory.  Offsets stay as they are.
  */
 void dtn_sched_append(struct dtn_sched *sched, const struct dtn_sched *more,
                       const int position[]);

@@ -1,8 +1,9 @@
 /* test_simulate.c - calls and plans on machines that are only described
  *
  * dtensor_simulate() by its contract: events and critical path fit the time,
- * two calls at once share links, topology, noise and slow ranks act, and what
- * makes no sense is refused and leaves the result alone.  All ranks of a plan
+ * two calls at once share links and have their own ends, a load says whose
+ * memory it reads, topology, noise and slow ranks act, and what makes no sense
+ * is refused and leaves the result alone.  All ranks of a plan
  * together move the bytes that dtensor_plan_bytes() counts.
  *
  * Without this test, a program could get times of another machine than the one
@@ -88,6 +89,40 @@ static void test_events(void)
     dtensor_simulation_fini(&folded);
 }
 
+/* Whose memory ranks load, as bits, and whose call that is. */
+static dtensor_simulated_f see_loads;
+
+static void see_loads(const struct dtensor_simulated_event *event, void *arg)
+{
+    if (event->kind == DTENSOR_STEP_LOAD)
+        ((unsigned *)arg)[event->call] |= 1u << event->peer;
+}
+
+/* Ranks of one host load from each other. */
+static void test_loads(void)
+{
+    static const int ranks[] = { 8, 9, 10, 11, 12, 13, 14, 15 }, n = 8;
+    struct dtensor_simulated calls[2] = { { .call = &allreduce },
+                                          { .call = &allreduce } };
+    struct dtensor_simulation result = { .npath = 0 };
+    struct dtensor_error err = { .text = "" };
+    unsigned seen[2] = { 0, 0 };
+
+    if (dtensor_mesh_create(ctx, 1, &n, "second", ranks, &calls[0].mesh, &err)
+            != 0
+        || dtensor_mesh_create(ctx, 1, &n, "first", NULL, &calls[1].mesh, &err)
+               != 0
+        || dtensor_simulate(NULL, calls, 2, see_loads, seen, &result, &err)
+               != 0) {
+        ok(false, "%s", err.text);
+        return;
+    }
+    ok(seen[0] == 0xff00 && seen[1] == 0xff, "a load says whose memory it "
+       "reads: ranks 8 to 15 of the first call (%x), 0 to 7 (%x)", seen[0],
+       seen[1]);
+    dtensor_simulation_fini(&result);
+}
+
 static void test_together(void)
 {
     const struct dtensor_simulated calls[] = {
@@ -107,6 +142,10 @@ static void test_together(void)
     ok(two.ns > 1.5 * one.ns && two.ns < 2.1 * one.ns, "two at once share the "
        "links: %.2f times as long", two.ns / one.ns);
     ok(fabs(late.ns - 1e9 - one.ns) < 1, "one after the other do not");
+    ok(one.ncalls == 1 && one.call_ns[0] == one.ns && late.ncalls == 2
+       && fabs(late.call_ns[0] - one.ns) < 1 && late.call_ns[1] == late.ns
+       && late.path[0].call == 1, "each has its end: %.0f and %.0f ns",
+       late.call_ns[0], late.call_ns[1]);
     dtensor_simulation_fini(&one);
     dtensor_simulation_fini(&two);
     dtensor_simulation_fini(&late);
@@ -309,6 +348,7 @@ int main(void)
     }
     test_events();
     test_together();
+    test_loads();
     test_plans();
     test_plan_and_call();
     test_machine();

@@ -74,6 +74,31 @@ CHECK
     ok $? "--json has the table, and of one way its path and links"
 fi
 
+# ring_ms WORD...: the time of the ring beside them
+ring_ms() {
+    run "${case_[@]}" --algorithm ring --beside "$*"
+    sed -nE 's/^  call 0 done at ([0-9.]+) ms$/\1/p' "$dir/out"
+}
+alone=$("$plan" "${case_[@]}" --algorithm ring | sed -nE 's/^([0-9.]+) ms, .*/\1/p')
+beside=$(ring_ms "allreduce:1M:ring")
+is "a ring beside another one takes longer than alone, and both end" \
+    "$status|$(awk -v a="$alone" -v b="$beside" 'BEGIN { print (a > 0 && b > 1.4 * a) }')|$(grep -c '^  call [01] done at' "$dir/out")" "0|1|2"
+beside=$(ring_ms "allreduce:1M:ring@5000000 S(0)>R:8x8@6000000 barrier@7000000")
+is "what begins seconds later does not disturb" \
+    "$beside|$(grep -c '^  call [0-3] done at' "$dir/out")|$(head -n 2 "$dir/out" | tail -n 1)" \
+    "$alone|4|beside allreduce:1M:ring@5000000 S(0)>R:8x8@6000000 barrier@7000000"
+run "${plan_[@]}" --beside "S(1)>S(0):256x256"
+is "the routes of a redistribute beside another one" \
+    "$status|$(grep -cE '^  (direct|merged|min-cost|greedy) +[0-9.]+ [um]s ' "$dir/out")" "0|4"
+refuses "expected COLLECTIVE:SIZE" "${case_[@]}" --beside "turtle:1M"
+refuses "expected COLLECTIVE:SIZE" "${case_[@]}" --beside "allreduce"
+refuses "expected FROM>TO:SHAPE" "${case_[@]}" --beside "S(0)>R"
+refuses "expected a number of us" "${case_[@]}" --beside "allreduce:1M@soon"
+refuses "expected a size" "${case_[@]}" --beside "allreduce:much"
+refuses "more than 16" "${case_[@]}" --beside "$(printf 'barrier %.0s' {1..17})"
+refuses 'no algorithm "turtle"' "${case_[@]}" --beside "allreduce:1M:turtle"
+refuses "go with --simulate" allreduce --size 1M --mesh 32 --beside barrier
+
 refuses "holds 2 hosts, the cluster has 4" "${case_[@]}" --topology fat-tree:2/1x1
 refuses "a bandwidth of 0" "${case_[@]}" --topology fat-tree:2/1x2,bandwidth=0
 printf '10 5\n' >"$dir/short"

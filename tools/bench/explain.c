@@ -9,13 +9,11 @@
 #include "tools/bench/session.h"
 #include "tools/bench/tests.h"
 #include "tools/draw/change.h"
-#include "tools/draw/hosts.h"
 #include "tools/draw/picture.h"
 #include "tools/draw/schedule.h"
 #include "tools/draw/write.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 struct dtensor_call explain_call(const struct bench *b,
                                  const struct bench_case *c)
@@ -60,27 +58,21 @@ static int explain_schedule(struct report *report, struct bench *b,
                             const struct bench_case *c)
 {
     const struct dtensor_call call = explain_call(b, c);
-    const char *path = b->opt->cluster ? b->opt->cluster
-                                       : getenv("DTN_CLUSTER");
-    int *host = draw_hosts(b->mesh, path && path[0] ? path : NULL, 0);
-    struct dtensor_error why = { .text = "the cluster file cannot be read" };
+    struct dtensor_error why;
     struct picture pic;
     char title[120];
-    int rc = -1;
+    int rc;
 
     snprintf(title, sizeof title, "%s of %llu bytes over %d ranks",
              c->test->name, (unsigned long long)c->bytes, b->group);
     picture_init(&pic);
-    if (host)
-        rc = draw_schedule(&pic, &(struct draw_call){ title, b->mesh, &call,
-                                                      NULL, host },
-                           draw_room_of(false, "# ", stdout), &why);
+    rc = draw_schedule(&pic, &(struct draw_call){ title, b->mesh, &call, NULL },
+                       draw_room_of(false, "# ", stdout), &why);
     if (rc == 0)
         report_picture(report, &pic);
     else
         report_note(report, "not drawn: %s", why.text);
     picture_fini(&pic);
-    free(host);
     return 0;
 }
 

@@ -1,4 +1,4 @@
-/* play.h - a schedule played: when each step of each rank begins and ends */
+/* play.h - what each rank of a call does, and when */
 #ifndef DRAW_PLAY_H
 #define DRAW_PLAY_H
 
@@ -22,12 +22,11 @@ struct play {
     double end_ns;                /* of the slowest rank                      */
 };
 
-/* Play the schedules of all ranks of the mesh, with the costs of the cluster;
- * host[p] is the host of position p.  play_fini() in any case.
- * Errors: those of dtensor_call_steps(); ENOMEM
+/* Simulate the schedules of all ranks of the mesh.  play_fini() in any case.
+ * Errors: those of dtensor_simulate()
  */
 int play_call(const struct dtensor_mesh *mesh, const struct dtensor_call *call,
-              const char *algorithm, const int host[], struct play *play,
+              const char *algorithm, struct play *play,
               struct dtensor_error *err);
 void play_fini(struct play *play);
 

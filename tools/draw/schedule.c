@@ -228,8 +228,7 @@ int draw_schedule(struct picture *pic, const struct draw_call *call,
                  "are drawn: give a smaller mesh)", c.n, DRAW_SCHEDULE_RANKS);
         return DTENSOR_EINVAL;
     }
-    rc = play_call(call->mesh, call->call, call->algorithm, call->host, &play,
-                   err);
+    rc = play_call(call->mesh, call->call, call->algorithm, &play, err);
     if (rc == 0)
         chart_draw(&c, call->title);
     play_fini(&play);

@@ -12,10 +12,9 @@ struct draw_call {
     const struct dtensor_mesh *mesh;           /* its ranks                   */
     const struct dtensor_call *call;           /* what they do                */
     const char *algorithm;        /* NULL: the one that the call takes        */
-    const int *host;              /* [ranks] of each position                 */
 };
 
-/* Errors: EINVAL  too many ranks, or as dtensor_call_steps();  ENOMEM */
+/* Errors: EINVAL  too many ranks, or as dtensor_simulate();  ENOMEM */
 int draw_schedule(struct picture *pic, const struct draw_call *call,
                   struct draw_room room, struct dtensor_error *err);
 

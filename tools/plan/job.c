@@ -119,12 +119,12 @@ static int job_mesh(const struct plan_options *opt, struct plan_job *job)
 /* ---------------------------------------------------------------- specs --- */
 
 static int job_spec(const struct plan_options *opt, const char *placements,
-                    const struct plan_job *job, struct dtensor_spec *spec)
+                    const struct dtensor_mesh *mesh, struct dtensor_spec *spec)
 {
     struct dtensor_error err;
     int rc, ndim;
 
-    *spec = (struct dtensor_spec){ .mesh = job->mesh };
+    *spec = (struct dtensor_spec){ .mesh = mesh };
     ndim = plan_numbers(opt->shape, spec->shape);
     if (ndim < 0)
         return plan_usage("--shape \"%s\": expected up to 8 sizes such as "
@@ -132,14 +132,16 @@ static int job_spec(const struct plan_options *opt, const char *placements,
     spec->ndim = ndim;
     rc = dtensor_dtype_parse(opt->dtype, &spec->dtype, &err);
     if (rc == 0)
-        rc = dtensor_placements_parse(job->mesh, placements, ndim,
+        rc = dtensor_placements_parse(mesh, placements, ndim,
                                       spec->placement, &err);
     if (rc == 0)
         rc = dtensor_spec_normalize(spec, &err);
     return rc == 0 ? PLAN_GOOD : job_say(&err);
 }
 
-static int job_plan(const struct plan_options *opt, struct plan_job *job)
+static int job_plan(const struct plan_options *opt,
+                    const struct dtensor_spec *from,
+                    const struct dtensor_spec *to, struct dtensor_plan **planp)
 {
     struct dtensor_plan_options options = { .route = DTENSOR_NROUTES };
     char advice[120];
@@ -155,15 +157,29 @@ static int job_plan(const struct plan_options *opt, struct plan_job *job)
     if (opt->max_scratch && !job_size(opt->max_scratch, &options.max_scratch))
         return plan_usage("--max-scratch \"%s\": expected a size such as 64M",
                           opt->max_scratch);
-    if (dtensor_plan_create(&job->from, &job->to, &options, &job->plan, &err))
+    if (dtensor_plan_create(from, to, &options, planp, &err) != 0)
         return job_say(&err);
     return PLAN_GOOD;
 }
 
-/* Every way to carry out a collective.  The size is that of the largest buffer,
- * which of some collectives is a block for each rank.
+int plan_redistribute(const struct plan_options *opt,
+                      const struct dtensor_mesh *mesh,
+                      struct dtensor_plan **planp)
+{
+    struct dtensor_spec from, to;
+    int status = job_spec(opt, opt->from, mesh, &from);
+
+    if (status == PLAN_GOOD)
+        status = job_spec(opt, opt->to, mesh, &to);
+    return status == PLAN_GOOD ? job_plan(opt, &from, &to, planp) : status;
+}
+
+/* The size is that of the largest buffer, which of some collectives is a block
+ * for each rank.
  */
-static int job_ways(const struct plan_options *opt, struct plan_job *job)
+int plan_call(const struct plan_options *opt, const struct dtensor_mesh *mesh,
+              const char *name, const char *size, struct dtensor_call *call,
+              uint64_t *bytesp)
 {
     static const bool blocked[DTENSOR_NCOLLECTIVES] = {
         [DTENSOR_ALLGATHER] = true, [DTENSOR_REDUCE_SCATTER] = true,
@@ -173,24 +189,35 @@ static int job_ways(const struct plan_options *opt, struct plan_job *job)
     struct dtensor_error err;
     size_t unit;
 
-    job->call.coll = (enum dtensor_collective)plan_collective(opt->collective);
-    if (opt->size && !job_size(opt->size, &job->size))
-        return plan_usage("--size \"%s\": expected a size such as 1M",
-                          opt->size);
-    if (dtensor_dtype_parse(opt->dtype, &job->call.dtype, &err) != 0)
+    *bytesp = 0;
+    call->coll = (enum dtensor_collective)plan_collective(name);
+    if (size && !job_size(size, bytesp))
+        return plan_usage("--size \"%s\": expected a size such as 1M", size);
+    if (dtensor_dtype_parse(opt->dtype, &call->dtype, &err) != 0)
         return job_say(&err);
-    unit = dtensor_dtype_size(job->call.dtype);
-    if (blocked[job->call.coll])
-        unit *= (size_t)dtensor_mesh_size(job->mesh);
-    if (job->size % unit != 0)
+    unit = dtensor_dtype_size(call->dtype);
+    if (blocked[call->coll])
+        unit *= (size_t)dtensor_mesh_size(mesh);
+    if (*bytesp % unit != 0)
         return plan_usage("--size %s: expected a multiple of %zu bytes, an "
-                          "element%s", opt->size, unit,
-                          blocked[job->call.coll] ? " for each rank" : "");
-    job->call.count = job->size / unit;
-    if (dtensor_call_ways(job->mesh, &job->call, job->ways, PLAN_WAYS_MAX,
-                          &job->nways, &err) != 0)
-        return job_say(&err);
+                          "element%s", size, unit,
+                          blocked[call->coll] ? " for each rank" : "");
+    call->count = *bytesp / unit;
     return PLAN_GOOD;
+}
+
+/* Every way to carry out a collective. */
+static int job_ways(const struct plan_options *opt, struct plan_job *job)
+{
+    struct dtensor_error err;
+    int status = plan_call(opt, job->mesh, opt->collective, opt->size,
+                           &job->call, &job->size);
+
+    if (status == PLAN_GOOD
+        && dtensor_call_ways(job->mesh, &job->call, job->ways, PLAN_WAYS_MAX,
+                             &job->nways, &err) != 0)
+        return job_say(&err);
+    return status;
 }
 
 int plan_job_open(const struct plan_options *opt, struct plan_job *job)
@@ -204,11 +231,11 @@ int plan_job_open(const struct plan_options *opt, struct plan_job *job)
     if (opt->collective)
         return status == PLAN_GOOD ? job_ways(opt, job) : status;
     if (status == PLAN_GOOD && opt->from)
-        status = job_spec(opt, opt->from, job, &job->from);
+        status = job_spec(opt, opt->from, job->mesh, &job->from);
     if (status == PLAN_GOOD && opt->to)
-        status = job_spec(opt, opt->to, job, &job->to);
+        status = job_spec(opt, opt->to, job->mesh, &job->to);
     if (status == PLAN_GOOD && opt->to)
-        status = job_plan(opt, job);
+        status = job_plan(opt, &job->from, &job->to, &job->plan);
     if (status == PLAN_GOOD && opt->matrix &&
         dtensor_mesh_size(job->mesh) > PLAN_MATRIX_MAX)
         return plan_usage("--matrix: %d ranks (at most %d)",

@@ -66,6 +66,8 @@ static const struct plan_row plan_rows[] = {
     { "slow", 'w', "RANK:FACTOR", AT(slow), "ranks whose CPUs take longer" },
     { "failed", 'F', "KIND:NUMBER", AT(failed),
       "links that are down, such as up1:3" },
+    { "beside", 'b', "CALL ...", AT(beside),
+      "what runs at the same time, such as broadcast:1M" },
     { "trace", 'o', "FILE", AT(trace),
       "events of the simulation, for Perfetto" },
     { "help", 'h', NULL, AT(help), "print this, and exit" },
@@ -272,9 +274,9 @@ static int options_check_simulate(const struct plan_options *opt)
         return plan_usage("--simulate and --%s do not go together",
                           opt->svg ? "svg" : "draw");
     if (!opt->simulate && (opt->topology || opt->noise || opt->slow
-                           || opt->failed || opt->trace))
-        return plan_usage("--topology, --noise, --slow, --failed and --trace "
-                          "go with --simulate");
+                           || opt->failed || opt->beside || opt->trace))
+        return plan_usage("--topology, --noise, --slow, --failed, --beside and "
+                          "--trace go with --simulate");
     if (opt->trace && !plan_simulates_one(opt))
         return plan_usage("--trace: of which %s?", opt->collective
                           ? "--algorithm" : "--route");

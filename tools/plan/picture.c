@@ -31,7 +31,7 @@ static const char *picture_way(const struct plan_job *job,
 
 static int picture_schedule(struct picture *pic, const struct plan_job *job,
                             const struct plan_options *opt,
-                            const int host[], struct draw_room room)
+                            struct draw_room room)
 {
     const char *way = picture_way(job, opt);
     struct dtensor_error err;
@@ -42,7 +42,7 @@ static int picture_schedule(struct picture *pic, const struct plan_job *job,
              plan_collectives[job->call.coll], way, job->size ? ", " : "",
              job->size ? bytes : "", dtensor_mesh_size(job->mesh));
     if (draw_schedule(pic, &(struct draw_call){ title, job->mesh, &job->call,
-                                                way, host }, room, &err) == 0)
+                                                way }, room, &err) == 0)
         return PLAN_GOOD;
     fprintf(stderr, "%s: %s\n", plan_program, err.text);
     return PLAN_BAD;
@@ -53,7 +53,7 @@ static int picture_draw(struct picture *pic, const struct plan_job *job,
                         struct draw_room room)
 {
     if (opt->collective)
-        return picture_schedule(pic, job, opt, host, room);
+        return picture_schedule(pic, job, opt, room);
     if (job->plan)
         draw_change(pic, job->plan, &job->from, &job->to, room);
     else if (opt->from)

@@ -11,6 +11,7 @@
  * ways.c      what a collective would cost, by every algorithm
  * simulate.c  what it takes on a machine that is described, step by step;
  *             simulate_json.c for programs
+ * beside.c    what runs at the same time
  * picture.c   as SVG or text: a mesh, a tensor, before and after, a schedule
  *
  * Only <dtensor.h>, ../draw, libc and (json.c) libjansson are used.
@@ -64,6 +65,7 @@ struct plan_options {
     const char *noise;            /* interruptions of CPUs                    */
     const char *slow;             /* ranks whose CPUs are slower              */
     const char *failed;           /* links that are down                      */
+    const char *beside;           /* what runs at the same time               */
     const char *trace;            /* file for a trace of the simulation       */
     bool svg;                     /* draw SVG                                 */
     bool draw;                    /* draw text                                */
@@ -89,6 +91,15 @@ int plan_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* --------------------------------------------------------------- job.c --- */
 
+#define PLAN_BESIDE_MAX 16
+
+/* One thing that runs at the same time as what is simulated. */
+struct plan_beside {
+    struct dtensor_simulated asked;           /* it, of the two below         */
+    struct dtensor_call call;                 /* a collective                 */
+    struct dtensor_plan *plan;                /* a redistribute, or NULL      */
+};
+
 struct plan_job {
     struct dtensor_ctx *ctx;                  /* a context that only plans    */
     const struct dtensor_mesh *mesh;          /* the mesh of both specs       */
@@ -101,11 +112,31 @@ struct plan_job {
     uint64_t size;                            /* bytes of its largest buffer  */
     int nways;                                /* algorithms; 0: no collective */
     struct dtensor_way ways[PLAN_WAYS_MAX];   /* their predicted times        */
+    int nbeside;                              /* what runs at the same time   */
+    struct plan_beside beside[PLAN_BESIDE_MAX]; /* each                       */
+    char *beside_text;                        /* its words, cut               */
 };
 
 /* PLAN_GOOD, or PLAN_BAD after saying what is wrong; _close() in any case. */
 int plan_job_open(const struct plan_options *opt, struct plan_job *job);
 void plan_job_close(struct plan_job *job);
+
+/* A collective of so many bytes in its largest buffer, for job.c and beside.c.
+ */
+int plan_call(const struct plan_options *opt, const struct dtensor_mesh *mesh,
+              const char *name, const char *size, struct dtensor_call *call,
+              uint64_t *bytesp);
+
+/* A plan from --from, --to, --shape and --route. */
+int plan_redistribute(const struct plan_options *opt,
+                      const struct dtensor_mesh *mesh,
+                      struct dtensor_plan **planp);
+
+/* beside.c: --beside into an open job; _close() before that of the job, in any
+ * case.
+ */
+int plan_beside_open(const struct plan_options *opt, struct plan_job *job);
+void plan_beside_close(struct plan_job *job);
 
 /* "8192x8192" into at most 8 numbers; how many, or -1.  "" is none: a scalar.
  */

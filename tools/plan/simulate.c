@@ -25,22 +25,28 @@ static int simulate_say(const struct dtensor_error *err)
 
 /* ----------------------------------------------------------------- ways --- */
 
-static int play(const struct plan_options *opt,
+/* Together with what is beside it. */
+static int play(const struct plan_job *job, const struct plan_options *opt,
                 const struct dtensor_simulated *asked, FILE *trace,
                 struct plan_simulated *way)
 {
+    struct dtensor_simulated all[1 + PLAN_BESIDE_MAX] = { *asked };
     const struct dtensor_machine machine = {
         .topology = opt->topology, .noise = opt->noise, .slow = opt->slow,
         .failed = opt->failed };
     struct dtensor_error err;
 
-    if (dtensor_simulate(&machine, asked, 1, trace ? plan_trace_event : NULL,
-                         trace, &way->result, &err) == 0)
+    for (int i = 0; i < job->nbeside; i++)
+        all[1 + i] = job->beside[i].asked;
+    if (dtensor_simulate(&machine, all, 1 + job->nbeside,
+                         trace ? plan_trace_event : NULL, trace, &way->result,
+                         &err) == 0)
         return PLAN_GOOD;
     return simulate_say(&err);
 }
 
-static int play_plan(const struct plan_options *opt,
+static int play_plan(const struct plan_job *job,
+                     const struct plan_options *opt,
                      const struct dtensor_plan *plan, FILE *trace,
                      struct plan_simulated *way)
 {
@@ -49,7 +55,8 @@ static int play_plan(const struct plan_options *opt,
     dtensor_plan_info(plan, &info);
     way->name = plan_routes[info.route];
     way->predicted_ns = info.predicted_us * 1e3;
-    return play(opt, &(struct dtensor_simulated){ .plan = plan }, trace, way);
+    return play(job, opt, &(struct dtensor_simulated){ .plan = plan }, trace,
+                way);
 }
 
 static int play_call(const struct plan_job *job,
@@ -66,7 +73,7 @@ static int play_call(const struct plan_job *job,
             way->predicted_ns = job->ways[i].ns;
             way->taken = job->ways[i].taken != 0;
         }
-    return play(opt, &asked, trace, way);
+    return play(job, opt, &asked, trace, way);
 }
 
 /* Every algorithm of the call. */
@@ -100,7 +107,7 @@ static int play_routes(const struct plan_job *job,
 
         if (dtensor_plan_create(&job->from, &job->to, &options, &plan, NULL))
             continue;
-        status = play_plan(opt, plan, NULL, &ways[*np]);
+        status = play_plan(job, opt, plan, NULL, &ways[*np]);
         ways[*np].taken = taken.route == options.route;
         *np += status == PLAN_GOOD;
         dtensor_plan_destroy(plan);
@@ -124,11 +131,13 @@ static void simulate_head(const struct plan_job *job,
     if (job->per_host > 0)
         fprintf(stream, ", %d on each host", job->per_host);
     fprintf(stream, ", %s\n", opt->topology ? opt->topology : "flat");
+    if (opt->beside)
+        fprintf(stream, "beside %s\n", opt->beside);
 }
 
 static void table_line(const struct plan_simulated *way, FILE *stream)
 {
-    const double ns = way->result.ns;
+    const double ns = way->result.call_ns[0];
     char simulated[32], predicted[32];
 
     fprintf(stream, "  %-14s %12s %12s %8.2f %9d  %s\n", way->name,
@@ -149,32 +158,36 @@ static void simulate_table(const struct plan_job *job,
             "ratio", "played");
     for (int i = 0; i < n; i++) {
         table_line(&ways[i], stream);
-        if (!best || ways[i].result.ns < best->result.ns)
+        if (!best || ways[i].result.call_ns[0] < best->result.call_ns[0])
             best = &ways[i];
         if (ways[i].taken)
             taken = &ways[i];
     }
     if (best && taken)
         fprintf(stream, "fastest %s; taken %s, %.2f times as long\n",
-                best->name, taken->name, best->result.ns > 0
-                ? taken->result.ns / best->result.ns : 1);
+                best->name, taken->name, best->result.call_ns[0] > 0
+                ? taken->result.call_ns[0] / best->result.call_ns[0] : 1);
 }
 
 /* -------------------------------------------------------------- details --- */
 
-static void path_line(const struct dtensor_simulated_event *event,
+/* Several run: which one. */
+static void path_line(const struct dtensor_simulated_event *event, bool several,
                       FILE *stream)
 {
-    char start[32], took[32];
+    char start[32], took[32], call[32] = "";
 
+    if (several)
+        snprintf(call, sizeof call, "call %d ", event->call);
     draw_time(event->start_ns / 1e3, start, sizeof start);
     draw_time((event->end_ns - event->start_ns) / 1e3, took, sizeof took);
     if (event->kind == DTENSOR_STEP_SIGNAL)
-        fprintf(stream, "  at %10s  rank %d step %d to rank %d, on its way "
-                "%s\n", start, event->rank, event->step, event->peer, took);
+        fprintf(stream, "  at %10s  %srank %d step %d to rank %d, on its way "
+                "%s\n", start, call, event->rank, event->step, event->peer,
+                took);
     else
-        fprintf(stream, "  at %10s  rank %d up to step %d, %s\n", start,
-                event->rank, event->step, took);
+        fprintf(stream, "  at %10s  %srank %d up to step %d, %s\n", start,
+                call, event->rank, event->step, took);
 }
 
 static void simulate_path(const struct dtensor_simulation *result,
@@ -186,7 +199,7 @@ static void simulate_path(const struct dtensor_simulation *result,
     for (int i = 0; i < result->npath; i++)
         if (left_out <= 0 || i < PATH_LINES / 2
             || i >= PATH_LINES / 2 + left_out)
-            path_line(&result->path[i], stream);
+            path_line(&result->path[i], result->ncalls > 1, stream);
         else if (i == PATH_LINES / 2)
             fprintf(stream, "  ... %d more ...\n", left_out);
 }
@@ -200,6 +213,9 @@ static void simulate_details(const struct dtensor_simulation *result,
             draw_time(result->ns / 1e3, time, sizeof time), result->ranks,
             (unsigned long long)result->steps,
             (unsigned long long)result->messages);
+    for (int i = 0; i < result->ncalls && result->ncalls > 1; i++)
+        fprintf(stream, "  call %d done at %s\n", i,
+                draw_time(result->call_ns[i] / 1e3, time, sizeof time));
     simulate_path(result, stream);
     if (result->nlinks > 0)
         fprintf(stream, "busiest links:\n");
@@ -226,7 +242,7 @@ static int simulate_one(const struct plan_job *job,
     }
     if (trace)
         plan_trace_begin(trace);
-    status = job->plan ? play_plan(opt, job->plan, trace, way)
+    status = job->plan ? play_plan(job, opt, job->plan, trace, way)
                        : play_call(job, opt, opt->algorithm, trace, way);
     if (trace)
         plan_trace_end(trace);

@@ -34,14 +34,25 @@ static json_t *json_links(const struct dtensor_simulation *result)
     return list;
 }
 
+static json_t *json_calls(const struct dtensor_simulation *result)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < result->ncalls; i++)
+        json_array_append_new(list, json_real(result->call_ns[i] / 1e3));
+    return list;
+}
+
 static json_t *json_way(const struct plan_simulated *way, bool details)
 {
     json_t *one = json_pack("{ss sf sf si sI sI sb}", "name", way->name,
-        "simulated_us", way->result.ns / 1e3,
+        "simulated_us", way->result.call_ns[0] / 1e3,
         "predicted_us", way->predicted_ns / 1e3, "played", way->result.ranks,
         "steps", (json_int_t)way->result.steps,
         "messages", (json_int_t)way->result.messages, "taken", way->taken);
 
+    if (way->result.ncalls > 1)
+        json_object_set_new(one, "calls_us", json_calls(&way->result));
     if (details) {
         json_object_set_new(one, "critical_path", json_path(&way->result));
         json_object_set_new(one, "links", json_links(&way->result));

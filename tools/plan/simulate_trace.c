@@ -26,12 +26,13 @@ void plan_trace_event(const struct dtensor_simulated_event *event, void *arg)
                       || event->kind == DTENSOR_STEP_SIGNAL;
 
     fprintf(arg, ",\n{\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,"
-            "\"dur\":%.3f,\"name\":\"%s\",\"args\":{\"step\":%d,\"from\":%d,"
+            "\"dur\":%.3f,\"name\":\"%s\",\"args\":{\"call\":%d,\"step\":%d,"
+            "\"from\":%d,"
             "\"bytes\":%" PRIu64 "}}", message ? event->peer : event->rank,
             message, event->start_ns / 1e3,
             (event->end_ns - event->start_ns) / 1e3,
-            event->reduces ? "reduce" : trace_names[event->kind], event->step,
-            event->rank, event->bytes);
+            event->reduces ? "reduce" : trace_names[event->kind], event->call,
+            event->step, event->rank, event->bytes);
 }
 
 void plan_trace_end(FILE *stream)

@@ -99,6 +99,7 @@ static void message_land(struct dtn_player *p, uint32_t line, double sent_ns,
     dtn_play_tell(p, &(struct dtensor_simulated_event){
         .kind = is_signal ? DTENSOR_STEP_SIGNAL : DTENSOR_STEP_PUT,
         .rank = channel->from_rank, .peer = channel->to_rank,
+        .call = p->program.part[channel->from].job,
         .step = (int)what->step, .start_ns = sent_ns, .end_ns = ns,
         .bytes = what->bytes });
 }
@@ -194,6 +195,6 @@ void dtn_message_near(struct dtn_player *p, const struct dtn_play_line *line,
     m->path[0] = dtn_topology_link(&p->topology, DTN_LEVEL_MEMORY,
                                    channel->to_rank);
     m->bytes *= stretch;
-    m->sent_ns = end_ns;
+    m->sent_ns = line->op == DTN_LINE_PUT ? start_ns : end_ns;
     dtn_events_push(&p->events, start_ns, number | DTN_MESSAGE_EVENT);
 }

@@ -22,15 +22,17 @@ static bool path_add(struct dtn_play_result *result, int *capacity,
     return true;
 }
 
-/* The last wait of a part before a line, or -1. */
-static int waited_before(const struct dtn_player *p,
+/* The last wait of a part before a line, or -1.  The path goes back in time, so
+ * the search goes on where it was last in the waits of the part.
+ */
+static int waited_before(const struct dtn_player *p, int at[],
                          const struct dtn_play_part *part, uint32_t line)
 {
-    int w = part->waited;
+    int *w = &at[part - p->program.part];
 
-    while (w >= 0 && p->waited[w].line >= line)
-        w = p->waited[w].before;
-    return w;
+    while (*w >= 0 && p->waited[*w].line >= line)
+        *w = p->waited[*w].before;
+    return *w;
 }
 
 /* The work of a part up to a line, from the wait before it; and the signal that
@@ -48,7 +50,7 @@ static bool path_piece(const struct dtn_player *p,
 
     if (!path_add(result, capacity, (struct dtensor_simulated_event){
             .kind = DTENSOR_STEP_LOCAL, .rank = part->rank, .peer = part->rank,
-            .step = (int)at->step, .end_ns = end_ns,
+            .call = part->job, .step = (int)at->step, .end_ns = end_ns,
             .start_ns = waited ? waited->seen_ns
                                : p->jobs[part->job].start_ns }))
         return false;
@@ -58,7 +60,8 @@ static bool path_piece(const struct dtn_player *p,
     channel = &p->program.channel[sent->channel];
     return path_add(result, capacity, (struct dtensor_simulated_event){
         .kind = DTENSOR_STEP_SIGNAL, .rank = channel->from_rank,
-        .peer = channel->to_rank, .step = (int)sent->step,
+        .peer = channel->to_rank, .call = part->job,
+        .step = (int)sent->step,
         .start_ns = waited->sent_ns, .end_ns = waited->seen_ns,
         .bytes = sent->bytes });
 }
@@ -73,8 +76,11 @@ static void path_turn(struct dtn_play_result *result)
     }
 }
 
-int dtn_play_path(const struct dtn_player *p, struct dtn_play_result *result,
-                  struct dtensor_error *err)
+/* From the end of the last part back to the start; false: out of memory.  at[]
+ * has the last wait of each part.
+ */
+static bool path_follow(const struct dtn_player *p, int at[],
+                        struct dtn_play_result *result)
 {
     const struct dtn_play_part *part = p->program.part;
     int capacity = 0, w;
@@ -85,21 +91,35 @@ int dtn_play_path(const struct dtn_player *p, struct dtn_play_result *result,
         if (p->program.part[i].clock_ns > part->clock_ns)
             part = &p->program.part[i];
     if (part->end == 0)
-        return 0;
+        return true;
     line = (uint32_t)part->end - 1;
     end_ns = part->clock_ns;
-    w = waited_before(p, part, line + 1);
+    w = waited_before(p, at, part, line + 1);
     while (path_piece(p, result, &capacity, part, line, end_ns, w)) {
-        if (w < 0) {
-            path_turn(result);
-            return 0;
-        }
+        if (w < 0)
+            return true;
         line = p->waited[w].sent_line;
         end_ns = p->waited[w].sent_ns;
         part = &p->program.part[
             p->program.channel[p->program.line[line].channel].from];
-        w = waited_before(p, part, line);
+        w = waited_before(p, at, part, line);
     }
-    return dtn_fail_nomem(err, "play", (size_t)capacity
-                                       * sizeof result->path[0]);
+    return false;
+}
+
+int dtn_play_path(const struct dtn_player *p, struct dtn_play_result *result,
+                  struct dtensor_error *err)
+{
+    const size_t n = (size_t)p->program.nparts;
+    int *at = malloc((n + 1) * sizeof *at);
+    bool followed;
+
+    for (size_t i = 0; at && i < n; i++)
+        at[i] = p->program.part[i].waited;
+    followed = at && path_follow(p, at, result);
+    free(at);
+    if (!followed)
+        return dtn_fail_nomem(err, "play", n * sizeof *at);
+    path_turn(result);
+    return 0;
 }

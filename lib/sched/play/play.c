@@ -54,7 +54,8 @@ static void part_work(struct dtn_player *p, struct dtn_play_part *part,
     dtn_play_tell(p, &(struct dtensor_simulated_event){
         .kind = line->op == DTN_LINE_LOAD ? DTENSOR_STEP_LOAD
                                           : DTENSOR_STEP_LOCAL,
-        .rank = part->rank, .peer = part->rank, .step = (int)line->step,
+        .rank = part->rank, .call = part->job, .step = (int)line->step,
+        .peer = line->op == DTN_LINE_LOAD ? (int)line->channel : part->rank,
         .reduces = line->op == DTN_LINE_FOLD, .start_ns = start,
         .end_ns = part->clock_ns, .bytes = line->bytes });
 }
@@ -305,7 +306,7 @@ static int player_ended(const struct dtn_player *p, double *nsp,
     return p->machine->noise ? dtn_noise_covers(p->machine->noise, ns, err) : 0;
 }
 
-static int player_result(const struct dtn_player *p,
+static int player_result(const struct dtn_player *p, int njobs,
                          struct dtn_play_result *result,
                          struct dtensor_error *err)
 {
@@ -314,13 +315,15 @@ static int player_result(const struct dtn_player *p,
                                     .messages = p->messages };
     int rc = player_ended(p, &made.ns, err);
 
+    if (rc == 0 && p->watch && p->watch->ends)
+        rc = dtn_play_ends(p, njobs, &made, err);
     if (rc == 0 && p->watch && p->watch->path)
         rc = dtn_play_path(p, &made, err);
     if (rc == 0) {
         dtn_play_links(p, &made);
         *result = made;
     } else {
-        free(made.path);
+        dtn_play_result_fini(&made);
     }
     return rc;
 }
@@ -354,7 +357,7 @@ int dtn_play(const struct dtn_play_machine *machine,
         rc = player_make(&p, njobs, err);
     if (rc == 0) {
         player_run(&p);
-        rc = player_result(&p, result, err);
+        rc = player_result(&p, njobs, result, err);
     }
     player_fini(&p);
     return rc;

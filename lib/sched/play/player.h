@@ -87,7 +87,11 @@ void dtn_message_go(struct dtn_player *p, uint32_t number, double head_ns);
 int dtn_play_path(const struct dtn_player *p, struct dtn_play_result *result,
                   struct dtensor_error *err);
 
-/* report.c: the busiest links of each level. */
+/* report.c: when each job is done; 0 or ENOMEM. */
+int dtn_play_ends(const struct dtn_player *p, int njobs,
+                  struct dtn_play_result *result, struct dtensor_error *err);
+
+/* The busiest links of each level. */
 void dtn_play_links(const struct dtn_player *p, struct dtn_play_result *result);
 
 /* Tell the watcher about an event. */

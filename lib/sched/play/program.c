@@ -101,6 +101,14 @@ static void line_local(struct maker *maker, enum dtn_line_op op, int step,
         line_add(maker, op, step, 0, bytes);
 }
 
+static void line_load(struct maker *maker, int step, int position,
+                      uint64_t bytes)
+{
+    if (bytes > 0)
+        line_add(maker, DTN_LINE_LOAD, step,
+                 (uint32_t)job_rank(maker->job, position), bytes);
+}
+
 static uint64_t step_bytes(const struct dtn_sched *sched,
                            const struct dtn_step *step)
 {
@@ -113,14 +121,15 @@ static uint64_t step_bytes(const struct dtn_sched *sched,
 static void lines_of_fold(struct maker *maker, const struct dtn_sched *sched,
                           const struct dtn_step *step, int at)
 {
-    const bool own = step->src.rank >= 0, said = own || step->terms > 0;
-    const int n = said ? step->terms
-                : sched->terms ? sched->nterms : sched->n;
-    int loaded = said && !own ? n - 1 : 0;
+    const bool own = step->src.rank >= 0;
+    const int n = own ? step->terms : sched->terms ? sched->nterms : sched->n;
 
-    for (int t = 0; !said && t < n; t++)
-        loaded += (sched->terms ? sched->terms[t] : t) != sched->me;
-    line_local(maker, DTN_LINE_LOAD, at, (uint64_t)loaded * step->bytes);
+    for (int t = 0; t < n && !own; t++) {
+        const int from = sched->terms ? sched->terms[t] : t;
+
+        if (from != sched->me)
+            line_load(maker, at, from, step->bytes);
+    }
     line_local(maker, DTN_LINE_FOLD, at, (uint64_t)n * step->bytes);
 }
 
@@ -131,7 +140,7 @@ static void lines_of_copy(struct maker *maker, const struct dtn_sched *sched,
     const bool own = step->src.rank == sched->me;
 
     if (!own)
-        line_local(maker, DTN_LINE_LOAD, at, bytes);
+        line_load(maker, at, step->src.rank, bytes);
     if (step->op == DTN_OP_REDUCE)
         line_local(maker, DTN_LINE_FOLD, at, 2 * bytes);
     else if (own)

@@ -24,7 +24,8 @@ enum dtn_line_op {
 /* A step without places: 16 bytes where a step has 150. */
 struct dtn_play_line {
     uint64_t bytes;               /* moved, folded or copied                  */
-    uint32_t channel;             /* PUT, SIGNAL, WAIT, FLUSH: its index      */
+    uint32_t channel;             /* PUT, SIGNAL, WAIT, FLUSH: its index;     */
+                                  /* LOAD: the rank that has the bytes        */
     uint32_t op : 3;              /* enum dtn_line_op                         */
     uint32_t step : 29;           /* of the schedule                          */
 };
