@@ -14,6 +14,7 @@
  * plan reports are counted piece by piece.
  */
 #include "redist/cost.h"
+#include "base/dtype.h"
 #include "cluster/cluster.h"
 #include "cluster/host.h"
 #include "cluster/world.h"
@@ -26,6 +27,7 @@
 #include "sched/model.h"
 #include "dtensor.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -72,8 +74,8 @@ void dtn_cost_init(const struct dtensor_mesh *mesh, struct dtn_cost *cost)
     dtn_model_costs(mesh->ctx->world.cluster, &cost->model);
     for (int m = 0; m < mesh->ndim; m++)
         cost->per_host[m] = cost_per_host(mesh, m);
-    cost->model.ns[DTENSOR_COST_INTER_BYTES] *=
-        cost_ranks_per_device(mesh, cost);
+    cost->sharing = cost_ranks_per_device(mesh, cost);
+    cost->model.ns[DTENSOR_COST_INTER_BYTES] *= cost->sharing;
 }
 
 /* -------------------------------------------------------------- volumes --- */
@@ -246,11 +248,46 @@ static const double *cost_far_link(const struct dtn_cost *cost)
     return cost->model.ns + DTENSOR_COST_INTER_HOPS;
 }
 
-/* A step: READY, then DATA or DONE; and one put for each peer. */
-static double cost_link_ns(const double link[], double messages, double bytes)
+/* A step: READY, then DATA or DONE; and one put for each peer.  Between hosts a
+ * message is posted while another one moves.
+ */
+static double cost_near_ns(const double link[], double messages, double bytes)
 {
     return messages <= 0 ? 0 : 2 * link[0] + messages * 3 * link[1]
                              + bytes * link[2];
+}
+
+static double cost_far_ns(const double link[], double messages, double bytes)
+{
+    return messages <= 0 ? 0 : 2 * link[0] + messages * link[1]
+                             + fmax(messages * 2 * link[1], bytes * link[2]);
+}
+
+/* Elements that a rank reads or writes in its own memory besides: terms and
+ * their sums, neutral elements, a part that is divided.
+ */
+static void volume_local_work(const struct dtensor_spec *spec,
+                              const struct dtensor_placement src[],
+                              const struct dtensor_placement dst[],
+                              const struct volume *v, double *foldedp,
+                              double *copiedp)
+{
+    const double local = dtn_volume_local(spec, dst);
+
+    *foldedp = 0;
+    *copiedp = v->kept;
+    for (int m = 0; m < spec->mesh->ndim; m++) {
+        const bool made = dst[m].kind == DTENSOR_PARTIAL;
+
+        if (src[m].kind == DTENSOR_PARTIAL && !made)
+            *foldedp = 2 * v->sent;
+        if (volume_cuts(&src[m]) && dtn_placement_is_local(&src[m], &dst[m]))
+            *copiedp += local;
+        if (src[m].kind == DTENSOR_REPLICATE && made
+            && dst[m].op == DTENSOR_SUM && dtn_dtype_is_float(spec->dtype)
+            && spec->mesh->size[m] > 1)
+            *copiedp += local;
+    }
 }
 
 static double cost_exchange(const struct dtn_cost *cost,
@@ -259,30 +296,35 @@ static double cost_exchange(const struct dtn_cost *cost,
                             const struct dtensor_placement dst[])
 {
     const double elem = (double)dtensor_dtype_size(spec->dtype);
+    const double stretch = dtn_model_cache_miss_factor(&cost->model, elem
+        * fmax(dtn_volume_local(spec, src), dtn_volume_local(spec, dst)));
+    double folded, copied;
     struct volume v;
-    double ns, folded = 0, filled = 0;
 
     volume_exchange(cost, spec, src, dst, &v);
-    for (int m = 0; m < spec->mesh->ndim; m++) {
-        if (src[m].kind == DTENSOR_PARTIAL && dst[m].kind != DTENSOR_PARTIAL)
-            folded = v.sent;
-        if (volume_cuts(&src[m]) && dtn_placement_is_local(&src[m], &dst[m]))
-            filled = dtn_volume_local(spec, dst);    /* neutral elements      */
-    }
-    ns = cost_link_ns(cost_near_link(cost), v.messages * v.on_host,
-                      v.sent * elem * v.on_host);
-    ns += cost_link_ns(cost_far_link(cost), v.messages * (1 - v.on_host),
-                       v.sent * elem * (1 - v.on_host));
-    return ns + (v.kept + filled) * elem
-                * cost->model.ns[DTENSOR_COST_COPIED]
-              + folded * elem * cost->model.ns[DTENSOR_COST_FOLDED];
+    volume_local_work(spec, src, dst, &v, &folded, &copied);
+    return cost_near_ns(cost_near_link(cost), v.messages * v.on_host,
+                        v.sent * elem * v.on_host * stretch)
+         + cost_far_ns(cost_far_link(cost), v.messages * (1 - v.on_host),
+                       v.sent * elem * (1 - v.on_host))
+         + stretch * elem * (copied * cost->model.ns[DTENSOR_COST_COPIED]
+                             + folded * cost->model.ns[DTENSOR_COST_FOLDED]);
 }
 
-/* The time of one level of ranks, with the algorithm that a call over them
- * would use.
+static enum dtn_reach cost_reach(const struct dtn_cost *cost, int n,
+                                 int per_host)
+{
+    if (cost->mesh->ctx->world.cluster->transport.intra_node != DTN_WIRE_SHM)
+        return DTN_REACH_PUT;
+    return per_host == n ? DTN_REACH_MAP
+         : per_host > 1 ? DTN_REACH_HOST : DTN_REACH_PUT;
+}
+
+/* An allreduce of n ranks, with the algorithm that a call over them would use.
+ * Of the ranks that share a device those of other groups send, too.
  */
-static double cost_chosen(const struct dtn_cost *cost, const double link[],
-                          enum dtn_reach reach, int n, double bytes)
+static double cost_chosen(const struct dtn_cost *cost, int n, int per_host,
+                          double bytes)
 {
     const struct dtn_call call = { .coll = DTN_COLL_ALLREDUCE, .n = n,
                                    .dtype = DTENSOR_U8,
@@ -290,36 +332,35 @@ static double cost_chosen(const struct dtn_cost *cost, const double link[],
     struct dtn_model model = cost->model;
     struct dtn_choice pick;
 
-    model.reach = reach;
-    memcpy(model.ns + DTENSOR_COST_INTRA_HOPS, link, 3 * sizeof *link);
-    model.hosts = 1;
-    model.locals = n;
+    model.reach = cost_reach(cost, n, per_host);
+    model.hosts = (n + per_host - 1) / per_host;
+    model.locals = per_host;
+    model.uneven = model.hosts * per_host != n;
+    model.eager_bytes = dtn_model_group_eager(
+        &model, &cost->mesh->ctx->world.cluster->transport, n);
+    model.ranks_per_device = fmin(per_host, cost->sharing);
+    model.ns[DTENSOR_COST_INTER_BYTES] /= model.ranks_per_device;
     dtn_choose(&call, &model, &pick);
     return pick.ns;
 }
 
 /* The same, if it is known already at once. */
-static double cost_level(const struct dtn_cost *cost, bool far_ranks, int n,
-                         double bytes)
+static double cost_kept(const struct dtn_cost *cost, int n, int per_host,
+                        double bytes)
 {
-    const enum dtn_wire wire =
-        cost->mesh->ctx->world.cluster->transport.intra_node;
-    const enum dtn_reach reach = !far_ranks && wire == DTN_WIRE_SHM
-                               ? DTN_REACH_MAP : DTN_REACH_PUT;
     struct dtn_cost_kept *kept = cost->kept;
     double ns;
 
     for (int i = 0; kept && i < kept->n; i++)
         if (kept->level[i].bytes == bytes && kept->level[i].ranks == n &&
-            kept->level[i].far_ranks == far_ranks)
+            kept->level[i].per_host == per_host)
             return kept->level[i].ns;
-    ns = cost_chosen(cost, far_ranks ? cost_far_link(cost)
-                                     : cost_near_link(cost), reach, n, bytes);
+    ns = cost_chosen(cost, n, per_host, bytes);
     if (kept && kept->n < DTN_COST_LEVELS) {
         kept->level[kept->n].bytes = bytes;
         kept->level[kept->n].ns = ns;
         kept->level[kept->n].ranks = n;
-        kept->level[kept->n++].far_ranks = far_ranks;
+        kept->level[kept->n++].per_host = per_host;
     }
     return ns;
 }
@@ -335,8 +376,7 @@ double dtn_cost_allreduce(const struct dtn_cost *cost,
             per_host *= cost->per_host[m];
             n *= mesh->size[m];
         }
-    return cost_level(cost, false, per_host, bytes)
-         + cost_level(cost, true, (n + per_host - 1) / per_host, bytes);
+    return cost_kept(cost, n, per_host, bytes);
 }
 
 /* ---------------------------------------------------------------- steps --- */
@@ -429,11 +469,12 @@ static double cost_cross(const struct dtn_cost *cost,
 {
     const double held = dtn_volume_local(src, src->placement);
     const double wanted = dtn_volume_local(dst, dst->placement);
-    const double *link = dst->mesh->ctx->world.cluster->nhosts > 1
-                       ? cost_far_link(cost) : cost_near_link(cost);
+    const double bytes = wanted * (double)dtensor_dtype_size(dst->dtype);
+    const double peers = wanted > held && held > 0 ? wanted / held : 1;
 
-    return cost_link_ns(link, wanted > held && held > 0 ? wanted / held : 1,
-                        wanted * (double)dtensor_dtype_size(dst->dtype));
+    return dst->mesh->ctx->world.cluster->nhosts > 1
+        ? cost_far_ns(cost_far_link(cost), peers, bytes)
+        : cost_near_ns(cost_near_link(cost), peers, bytes);
 }
 
 double dtn_cost_phase(const struct dtn_cost *cost,

@@ -19,9 +19,8 @@ struct dtn_cost_kept {
     bool steps;                   /* `step` is in use, else it has no value   */
     struct {
         double bytes, ns;         /* of the local part; the cost              */
-        int ranks;                /* of the level                             */
-        bool far_ranks;           /* between hosts                            */
-    } level[DTN_COST_LEVELS];     /* in no order                              */
+        int ranks, per_host;      /* of the allreduce, and those of a host    */
+    } level[DTN_COST_LEVELS];     /* allreduces, in no order                  */
     struct dtn_cost_step {
         double bytes;             /* of the tensor; 0: an empty entry         */
         double ns;                /* the cost                                 */
@@ -34,6 +33,7 @@ struct dtn_cost_kept {
 struct dtn_cost {
     const struct dtensor_mesh *mesh;      /* of these constants               */
     struct dtn_model model;       /* its inter-node rate is one rank's share  */
+    double sharing;               /* ranks of the mesh that share a device    */
     int per_host[DTENSOR_MAX_DIMS]; /* coordinates of each mesh dimension     */
                                   /* on the host of coordinate 0              */
     struct dtn_cost_kept *kept;   /* the caller's; NULL: nothing is kept      */
