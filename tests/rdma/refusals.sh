@@ -56,7 +56,7 @@ refused "not enough memory may be locked: how much is, how much must be" \
 refused "a tensor larger than what may be locked" \
     'refused to register memory of this call, 32.0 MiB in .*\(.*ulimit -l' \
     setpriv --bounding-set=-ipc_lock --inh-caps=-ipc_lock \
-    bash -c 'ulimit -l 8192 && exec "${@/8/32M}"' sh
+    bash -c 'ulimit -l 8192 && exec "${@/#8/32M}"' sh
 
 # warned CLAIM PATTERN LINE: claim that a job with that line in [transport] runs
 # and logs a warning that matches
