@@ -1,14 +1,15 @@
-/* delivery.c - whether packets pass, by the kernel's counters
+/* delivery.c - whether packets pass between two hosts, by the kernel's counters
  *
- * A host whose packets are all lost still hears the other host.  What the other
- * has to say does not reach it, though: without acknowledgements a kernel sends
- * nothing new, only its oldest packet again.  The receiving kernel drops that
- * as a duplicate, but it counts it (tcpi_segs_in):
+ * All packets of node2 are lost, and those of node1 arrive.  node1 reports that
+ * it receives nothing, but node2 does not get the report: without
+ * acknowledgements the kernel of node1 sends no new data, only its oldest
+ * packet again.  The kernel of node2 drops each copy, and counts it
+ * (tcpi_segs_in):
  *
  *     node1 --- beat 7, beat 7, beat 7 ---> node2      segments in: 31, 32, 33
  *           x-------- acknowledgements ----            retransmits: 2, 3, 3
  *
- * So node2 knows that node1 runs and does not hear it.
+ * So node2 knows that node1 runs and receives nothing from node2.
  */
 #include "boot/delivery.h"
 #include "boot/state.h"
@@ -21,10 +22,12 @@
 
 #define MS INT64_C(1000000)
 
-/* The first packet that is sent again may only have been lost. */
-enum { SENT_AGAIN = 2 };
+/* So many retransmissions of one packet without an acknowledgement: after the
+ * first, the acknowledgement may still be under way.
+ */
+enum { UNANSWERED = 2 };
 
-/* What an old kernel does not count is 0. */
+/* Counters that an old kernel does not have are 0. */
 static bool delivery_info(const struct dtn_boot_link *link,
                           struct tcp_info *info)
 {
@@ -46,15 +49,15 @@ void dtn_delivery_count(struct dtn_boot_link *link)
 {
     struct tcp_info info;
 
-    if (!delivery_info(link, &info) || info.tcpi_retransmits < SENT_AGAIN)
-        link->came_before = link->came = 0;
-    else if (link->came_before == 0)
-        link->came_before = link->came = info.tcpi_segs_in;
+    if (!delivery_info(link, &info) || info.tcpi_retransmits < UNANSWERED)
+        link->segments_first = link->segments = 0;
+    else if (link->segments_first == 0)
+        link->segments_first = link->segments = info.tcpi_segs_in;
     else
-        link->came = info.tcpi_segs_in;
+        link->segments = info.tcpi_segs_in;
 }
 
 bool dtn_delivery_one_way(const struct dtn_boot_link *link)
 {
-    return link->came != link->came_before;
+    return link->segments != link->segments_first;
 }

@@ -1,6 +1,4 @@
-/* delivery.h - whether packets pass, by the kernel's counters; private to this
- * room
- */
+/* delivery.h - whether packets pass between two hosts; private to this room */
 #ifndef DTN_BOOT_DELIVERY_H
 #define DTN_BOOT_DELIVERY_H
 
@@ -9,15 +7,17 @@
 
 struct dtn_boot_link;
 
-/* Does the kernel of the other host still acknowledge what is sent?  The last
- * acknowledgement is not older than this.
+/* Does the kernel of the other host acknowledge what is sent?  The last
+ * acknowledgement is younger than `within_ns`, and no packet was sent again.
  */
 bool dtn_delivery_answered(const struct dtn_boot_link *link, int64_t within_ns);
 
-/* Count what comes while nothing is acknowledged; call it once a heartbeat. */
+/* Note how many segments arrive while ours are not acknowledged.  To be called
+ * once a heartbeat.
+ */
 void dtn_delivery_count(struct dtn_boot_link *link);
 
-/* Packets of the other host arrive here, and ours do not arrive there. */
+/* Do packets of the other host arrive here, while ours do not arrive there? */
 bool dtn_delivery_one_way(const struct dtn_boot_link *link);
 
 #endif

@@ -13,8 +13,8 @@
  * dead, or cut off from all.  A host that hears nobody then is cut off itself;
  * it names itself, as all others do.
  *
- * If packets pass one way only, the host that still receives knows by itself
- * that the other runs and hears nothing of it (delivery.c).
+ * If packets pass one way only, the host that still receives finds by itself
+ * that the other host runs and receives nothing from it (delivery.c).
  *
  * A connection of the transport that fails although the tree is whole is told
  * the same way.  It may have failed because a rank of the other host is
@@ -145,7 +145,7 @@ void dtn_silence_note(struct dtn_boot *boot, const struct dtn_boot_link *link,
     dtn_silence_answer(boot);
 }
 
-/* Has a rank of that leader's host given up one of this host? */
+/* Has a rank of that leader's host reported a rank of this host as lost? */
 static bool silence_given_up(const struct dtn_boot *boot, int leader)
 {
     const struct dtn_host *host =

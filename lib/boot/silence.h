@@ -19,8 +19,8 @@ void dtn_silence_note(struct dtn_boot *boot, const struct dtn_boot_link *link,
 void dtn_silence_heard(struct dtn_boot *boot, const struct dtn_boot_link *link,
                        const struct dtn_frame *frame);
 
-/* Packets of this leader's host arrive here and ours do not arrive there.  If
- * one of the two hosts has given the other up, the link between them is lost.
+/* Packets of the host of leader `rank` arrive here, and ours do not arrive
+ * there.  If one of the two hosts reports the other as lost, the link is lost.
  */
 void dtn_silence_one_way(struct dtn_boot *boot, int rank);
 

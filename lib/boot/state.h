@@ -68,9 +68,9 @@ struct dtn_boot_link {
     int64_t since_ns;             /* when it entered this state               */
     size_t forwarded;             /* bytes of `gathered` given to it          */
     int64_t silent_ns;            /* between hosts: since the last frame      */
-    uint32_t came_before;         /* segments that had come when ours were    */
-                                  /* not acknowledged; 0: they are            */
-    uint32_t came;                /* segments that have come since            */
+    uint32_t segments_first;      /* received in all when ours were no longer */
+                                  /* acknowledged; 0: they are acknowledged   */
+    uint32_t segments;            /* received in all at the last heartbeat    */
 };
 
 struct dtn_boot_addrs {

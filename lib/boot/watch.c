@@ -151,8 +151,8 @@ static void watch_link(struct dtn_boot *boot, struct dtn_boot_link *link)
 
 /* -------------------------------------------------------------- silence --- */
 
-/* Of two hosts, only this one can find that packets pass one way only.  Where
- * there are more, a third host hears both (bypass.c).
+/* Of two hosts, only this one can find that packets pass one way only.  With
+ * more hosts, a third one receives from both (bypass.c).
  */
 static bool watch_one_way(const struct dtn_boot *boot,
                           const struct dtn_boot_link *link)
@@ -328,7 +328,7 @@ static bool watch_at_lost_link(const struct dtn_boot *boot, int rank)
 }
 
 /* How this culprit was lost.  Of a lost link the other end is lost too, on its
- * account; who gave up first may have named either.
+ * account; the first rank that gave up may have named either end.
  */
 static enum dtn_loss watch_loss_of(const struct dtn_boot *boot, int culprit)
 {
