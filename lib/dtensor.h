@@ -59,7 +59,7 @@
 #include "dtensor/plan.h"        /* redistributions planned and explained     */
 #include "dtensor/op.h"          /* operators: computing with tensors         */
 #include "dtensor/define.h"      /* operators of the program                  */
-#include "dtensor/attention.h"   /* attention with the sequence cut           */
+#include "dtensor/attention.h"   /* attention on sharded sequences            */
 #include "dtensor/tape.h"        /* gradients                                 */
 #include "dtensor/module.h"      /* modules: a model as a tree                */
 #include "dtensor/debug.h"       /* counters and traces                       */

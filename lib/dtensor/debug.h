@@ -111,8 +111,8 @@ struct dtensor_debug_line {
                                /* them, "collective" that is run, "backward"  */
                                /* of an operator                              */
     const char *name;          /* of the operator or algorithm                */
-    const char *tensors;       /* "f32[8,4](S(0)) -> f32[8,4](R)", maybe cut; */
-                               /* "": none                                    */
+    const char *tensors;       /* "f32[8,4](S(0)) -> f32[8,4](R)", may be     */
+                               /* truncated; "": none                         */
     int kind;                  /* redistribute, collective: as what it counts */
                                /* first; -1: it does not count itself         */
     const char *op;            /* redistribute: for which operator or style;  */

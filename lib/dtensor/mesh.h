@@ -2,9 +2,9 @@
  *
  * Eight ranks as a mesh of (dp=2, tp=4) are two rows of four: the ranks of a
  * row are one "tp" group, those of a column one "dp" group, and rank 6 is at
- * (1, 2).  A tensor has a placement for each dimension of its mesh: it is cut,
- * replicated, or a term of a sum.  So the grid is the shape of the program's
- * parallelism.
+ * (1, 2).  A tensor has a placement for each dimension of its mesh: it is
+ * sharded, replicated, or a term of a sum.  So the grid is the shape of the
+ * program's parallelism.
  */
 #ifndef DTENSOR_MESH_H
 #define DTENSOR_MESH_H
@@ -193,7 +193,7 @@ int dtensor_mesh_coord(const struct dtensor_mesh *mesh, int rank, int coord[]);
 int dtensor_mesh_coord_along(const struct dtensor_mesh *mesh, int dim,
                              int *rankp, struct dtensor_error *err);
 
-/* Write "world(dp=2,tp=4)", cut to `size` bytes with a final NUL; return the
+/* Write "world(dp=2,tp=4)", at most `size` bytes with a final NUL; return the
  * length it would have had, as snprintf does.  draw writes which rank is where.
  */
 int dtensor_mesh_format(const struct dtensor_mesh *mesh, char *text,

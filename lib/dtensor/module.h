@@ -133,7 +133,7 @@ const char *dtensor_module_layout(const struct dtensor_module *module,
 const char *dtensor_module_placement(const struct dtensor_module *module,
                                      const char *param);
 
-/* Write its path from the top, "layers.0.up", cut to `size` bytes with a final
+/* Write its path from the top, "layers.0.up", at most `size` bytes with a final
  * NUL; return the length it would have had, as snprintf does.
  */
 int dtensor_module_path(const struct dtensor_module *module, char *text,
@@ -262,12 +262,12 @@ int dtensor_distribute_module(struct dtensor_module *module,
  * "layers.*.up", "layers.[0-3].up".  A wildcard does not match a dot.  "" is
  * the module itself.  The styles are
  *
- *   colwise [output=LAYOUT]    linear, embedding: cut along what they compute;
+ *   colwise [output=LAYOUT]    linear, embedding: sharded along their output:
  *                              input R, output S(-1)
- *   rowwise [output=LAYOUT]    cut along what they read: linear has input
+ *   rowwise [output=LAYOUT]    sharded along their input: linear has input
  *                              S(-1), embedding R; output R, of terms
  *   sequence [dim=N]           parameters R, input S(N), default S(1): norms
- *                              and the like with the sequence cut
+ *                              and the like on sharded sequences
  *   prepare [input=LAYOUT,...] [output=LAYOUT,...]
  *                              only brings inputs and outputs to layouts, one
  *                              for each; "-" leaves one as it is

@@ -107,7 +107,7 @@ int dtensor_op_args_parse(const char *text, struct dtensor_op_args *args,
  * Errors: EINVAL  no such operator: names similar ones; the number, shapes,
  *                 dtypes or meshes of the inputs do not fit it; `args`; more
  *                 outputs than `nout`; placements that it cannot take as they
- *                 are, such as of a view that would cut uneven parts: says
+ *                 are, such as of a view that would split uneven parts: says
  *                 which redistribute would help;  ENOMEM
  * Semantics: DTensor's sharding propagation (op strategies, least cost).
  */

@@ -2,8 +2,8 @@
  *
  * A placement for each mesh dimension says what its ranks hold of the tensor: a
  * shard, the whole, or a term of a sum.  A matrix of 8 x 6 on a mesh of 2 x 3
- * placed S(0),S(1) is cut into six parts of 4 x 2; placed S(0),R, into two
- * parts of 4 x 6, each on three ranks.  A spec is plain data, and any rank
+ * placed S(0),S(1) has six shards of 4 x 2; placed S(0),R it has two shards
+ * of 4 x 6, each on three ranks.  A spec is plain data, and any rank
  * can compute what any other holds, without communication.
  */
 #ifndef DTENSOR_SPEC_H
@@ -32,10 +32,10 @@ enum dtensor_placement_kind {
  * right, each to the result of those before: a dimension that is sharded twice
  * is a chunk of a chunk.  10 elements over 3 ranks are
  *
- *   S(0)        0-3  4-7  8-9      torch.chunk: cut every ceil(N/n), trailing
+ *   S(0)        0-3  4-7  8-9      torch.chunk: ceil(N/n) each; trailing
  *                                  shards may be short or empty
  *   S(0:2,3,5)  0-1  2-4  5-9      the lengths that the user chose
- *   SS(0,2)     0 1 5 6  2 3 7 8  4 9   cut in 2, then each piece in 3
+ *   SS(0,2)     0 1 5 6  2 3 7 8  4 9   2 pieces, each in 3 chunks
  *   C(0,2)      0 1 6 7  2 3 8 9  4 5   blocks of 2 in turn
  *   HT(0)       0 1 8 9  2 3 6 7  4 5   the lengths of S(0), half from each end
  *
@@ -70,7 +70,7 @@ struct dtensor_spec {
 /* Read placements such as "S(0),R,P(sum)" - one for each dimension of `mesh`;
  * S(-1) is the last of `ndim` tensor dimensions.  P is P(sum).  The text
  * that PyTorch 2.15 prints is read too.  For a spec: S(0)[1]S(0)[0]R, in which
- * the second mesh dimension cuts first, _S(0, 2) for SS(0,2), P(product) for
+ * the second mesh dimension shards first, _S(0, 2) for SS(0,2), P(product) for
  * P(prod).  For a tensor: (Shard(dim=0), Replicate()).
  *
  * Owns:   lengths, as of S(0:2,3,5), belong to the context of the mesh.
@@ -83,7 +83,7 @@ int dtensor_placements_parse(const struct dtensor_mesh *mesh, const char *text,
                              int ndim, struct dtensor_placement placement[],
                              struct dtensor_error *err);
 
-/* Write them back, "S(0),R,P(sum)", cut to `size` bytes with a final NUL;
+/* Write them back, "S(0),R,P(sum)", at most `size` bytes with a final NUL;
  * return the length it would have had, as snprintf does.
  */
 int dtensor_placements_format(const struct dtensor_mesh *mesh,
@@ -150,18 +150,18 @@ struct dtensor_run {
 int64_t dtensor_spec_runs(const struct dtensor_spec *spec, int rank, int dim,
                           struct dtensor_run run[], int64_t max);
 
-/* For each tensor dimension the mesh dimension that cuts it, -1 for none; and
+/* For each tensor dimension the mesh dimension that shards it, -1 for none; and
  * the total number of its parts.   Semantics: DTensorSpec.dim_map,
  * num_shards_map.
  *
- * Errors: EINVAL  dim_map: two mesh dimensions cut one tensor dimension, or a
+ * Errors: EINVAL  dim_map: two mesh dimensions shard one dimension, or a
  *                 dimension is out of range
  */
 int dtensor_spec_dim_map(const struct dtensor_spec *spec, int map[],
                          struct dtensor_error *err);
 void dtensor_spec_num_shards(const struct dtensor_spec *spec, int shards[]);
 
-/* Write a spec as PyTorch 2.15 does, "f32[8, 8](S(0)[0]S(0)[1]R)", cut to
+/* Write a spec as PyTorch 2.15 does, "f32[8, 8](S(0)[0]S(0)[1]R)", at most
  * `size` bytes with a final NUL; return the length it would have had, as
  * snprintf does.  Strided shards are written as such:
  * "f32[8, 8](_S(0, 2)S(0)R)".  C, HT and chosen lengths, which PyTorch does not
@@ -216,11 +216,11 @@ int dtensor_meta_local(const struct dtensor_mesh *mesh,
                        const struct dtensor_meta *whole,
                        struct dtensor_meta *local, struct dtensor_error *err);
 
-/* Which mesh dimension cuts first.  place[m] is the place of mesh dimension m
- * among those that cut the same tensor dimension: { 1, 0 } of S(0),S(0) on a
+/* Which mesh dimension shards first.  place[m] is the place of mesh dimension m
+ * among those that shard the same dimension: { 1, 0 } of S(0),S(0) on a
  * 4 x 2 mesh is SS(0,2),S(0).  set_order() turns S into SS so that they
- * cut in this order; order() finds the places, -1 for a mesh dimension that
- * cuts nothing.
+ * shard in this order; order() finds the places, -1 for a mesh dimension that
+ * shards nothing.
  * Semantics: DTensorSpec.shard_order.
  *
  * Errors: EINVAL  not an order; a dimension out of range; or (order) a strided

@@ -43,7 +43,7 @@ struct dtensor_error {
     int code;                  /* enum dtensor_errcode                        */
     int sys_errno;             /* errno of the failing call, or 0             */
     int rank;                  /* culprit, or -1                              */
-    char text[500];            /* one line, no newline, ends "..." if cut     */
+    char text[500];            /* one line, no newline; "..." if truncated    */
 };
 
 /* The name of an error code, such as "EPEER"; "0" for 0; "unknown error" for
@@ -132,7 +132,7 @@ int dtensor_redop_parse(const char *name, enum dtensor_redop *opp,
  *   did you mean "sum"?     a known name has a similar spelling
  *   expected sum or avg     neither; the list is `expected`, or `known` if NULL
  *
- * Returns buf[size]; the text is cut if it does not fit.
+ * Returns buf[size]; the text is truncated if it does not fit.
  *
  * Collective: no.   Blocks: no.   Owns: nothing.   Semantics: its own.
  */
