@@ -46,7 +46,7 @@ const char conf_template[] =
     ";[tuning]\n"
     ";allreduce = 0-32K:direct, 32K-inf:ring\n"
     "\n"
-    "; How the modules of a model are cut: dtensor_parallelize_plan(3).\n"
+    "; How the modules of a model are sharded: dtensor_parallelize_plan(3).\n"
     ";[plan \"mlp\"]\n"
     ";mesh = world\n"
     ";dim  = tp\n"
