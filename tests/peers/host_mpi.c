@@ -3,9 +3,11 @@
  *
  * Contestants take turns, a call each, so that they see the same machine:
  *
- *     bound     each rank copies the bytes it must get out of a peer's memory,
- *               and the block that it keeps, nothing else: no transfer between
- *               these cores is much faster
+ *     bound     the least that two ranks must do: each tells the other that its
+ *               input is there, then copies the bytes it must get out of the
+ *               peer's memory, and the block that it keeps.  Where the result
+ *               is a sum, it adds its own block to the peer's.  In an allreduce
+ *               it then waits for the peer's sums and copies them.
  *     alloc     ours, on memory of dtensor_alloc()
  *     private   ours, on memory of malloc()
  *     mpi       the MPI's, on the same memory of malloc()
@@ -47,7 +49,7 @@ struct number {
 /* What the ranks share. */
 struct shared {
     struct number start_ns, ball;
-    struct number arrived[RANKS_MAX];
+    struct number arrived[RANKS_MAX], told[RANKS_MAX];
 };
 
 struct bench {
@@ -55,10 +57,10 @@ struct bench {
     const struct dtensor_mesh *world;
     struct shared *shared;
     bool crowded;                 /* more ranks than CPUs                     */
-    int64_t gates;                /* passed                                   */
+    int64_t gates, tellings;      /* passed; of this rank to its peer         */
     const struct test *test;
     size_t count;                 /* the argument of the call                 */
-    size_t in_bytes, out_bytes, incoming_bytes, kept_bytes;
+    size_t in_bytes, out_bytes, incoming_bytes, kept_bytes, summed_bytes;
     float *in, *out;              /* of malloc()                              */
     float *alloc_in, *alloc_out;  /* of dtensor_alloc()                       */
     float *pull_in;               /* what peers copy out of, and theirs       */
@@ -110,19 +112,26 @@ static int ours_broadcast(struct bench *b, float *in, float *out,
 }
 
 static const struct ours {
+    int sums;                     /* a block comes in to be added             */
     int twice;                    /* comes in once in parts and once as sums  */
     int keeps;                    /* OUT has a block of this rank's IN, too   */
     int (*call)(struct bench *b, float *in, float *out,
                 struct dtensor_error *err);
 } ours[NTESTS] = {
-    [ALLREDUCE] = { 2, 0, ours_allreduce },
-    [ALLGATHER] = { 1, 1, ours_allgather },
-    [REDUCE_SCATTER] = { 1, 0, ours_reduce_scatter },
-    [ALL_TO_ALL] = { 1, 1, ours_all_to_all },
-    [BROADCAST] = { 0, 0, ours_broadcast },
+    [ALLREDUCE] = { 1, 2, 0, ours_allreduce },
+    [ALLGATHER] = { 0, 1, 1, ours_allgather },
+    [REDUCE_SCATTER] = { 1, 1, 0, ours_reduce_scatter },
+    [ALL_TO_ALL] = { 0, 1, 1, ours_all_to_all },
+    [BROADCAST] = { 0, 0, 0, ours_broadcast },
 };
 
 /* ---------------------------------------------------------- contestants --- */
+
+static void gate_pause(const struct bench *b)
+{
+    if (b->crowded)
+        sched_yield();
+}
 
 /* One call; how many elements came out wrong is added by check(). */
 static void copy_bound(unsigned char *to, const void *mem, size_t bytes)
@@ -135,12 +144,40 @@ static void copy_bound(unsigned char *to, const void *mem, size_t bytes)
     }
 }
 
+static void sum_bound(float *restrict to, const float *restrict mine,
+                      const float *restrict theirs, size_t bytes)
+{
+    for (size_t i = 0; i < bytes / sizeof *to; i++)
+        to[i] = mine[i] + theirs[i];
+}
+
+/* Tell the peer that this rank is as far, and wait for the same word. */
+static void meet_bound(struct bench *b)
+{
+    _Atomic int64_t *theirs = &b->shared->told[(rank + 1) % ranks].value;
+
+    b->tellings++;
+    atomic_store_explicit(&b->shared->told[rank].value, b->tellings,
+                          memory_order_release);
+    while (atomic_load_explicit(theirs, memory_order_acquire) < b->tellings)
+        gate_pause(b);
+}
+
+/* Each rank adds a block of its own, as in a reduce-scatter. */
 static void call_bound(struct bench *b)
 {
+    const size_t summed = b->summed_bytes;
+    const size_t at = (size_t)rank * summed / sizeof(float);
     unsigned char *out = (unsigned char *)b->out;
+    const unsigned char *from = (const unsigned char *)b->pull_from;
 
+    meet_bound(b);
     copy_bound(out + b->incoming_bytes, b->pull_in, b->kept_bytes);
-    copy_bound(out, b->pull_from, b->incoming_bytes);
+    sum_bound(b->out, b->pull_in + at, b->pull_from + at, summed);
+    if (summed > 0 && b->incoming_bytes > summed)
+        meet_bound(b);
+    copy_bound(out + summed, from + (rank == 0 ? summed : 0),
+               b->incoming_bytes - summed);
 }
 
 static void call_ours(struct bench *b, float *in, float *out)
@@ -179,12 +216,6 @@ enum { NCONTESTANTS = sizeof contestants / sizeof contestants[0] };
 
 /* ------------------------------------------------------------- the gate --- */
 
-static void gate_pause(const struct bench *b)
-{
-    if (b->crowded)
-        sched_yield();
-}
-
 /* Meet the others; the time at which all begin. */
 static int64_t gate(struct bench *b)
 {
@@ -218,7 +249,7 @@ static double turn(struct bench *b, const struct contestant *c, int call,
     bool bound = c->call == call_bound, alloc = c->call == call_alloc;
     float *in = bound ? b->pull_in : alloc ? b->alloc_in : b->in;
     float *out = alloc ? b->alloc_out : b->out;
-    size_t bytes = bound ? b->incoming_bytes : b->in_bytes;
+    size_t bytes = bound && !b->summed_bytes ? b->incoming_bytes : b->in_bytes;
     size_t kept = bound ? b->kept_bytes : 0;
     int64_t start;
     double us;
@@ -326,6 +357,7 @@ static void measure_size(struct bench *b, size_t bytes, int calls, double *us)
         ? size / n * (n - 1) * (size_t)ours[test - tests].twice
         : rank == 0 ? 0 : size;
     b->kept_bytes = ours[test - tests].keeps ? size / n : 0;
+    b->summed_bytes = ours[test - tests].sums ? size / n : 0;
     b->calls = size <= 65536 ? calls : (int)(65536 * (size_t)calls / size) + 8;
     b->in = take(size);
     b->out = take(size * 2);
