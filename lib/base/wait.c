@@ -5,7 +5,7 @@
  * yields the CPU, and after 2 ms sleeps 50 us at a time.  Every millisecond it
  * tells the caller to check whether the peer is alive.  If the host is
  * oversubscribed (more ranks than CPUs), spinning keeps the peer from running;
- * then a wait yields from its first turn on.
+ * then a wait yields after one pause.  A peer on another CPU may answer in it.
  *
  * On a busy host the kernel may put two ranks on one CPU, even if there are two
  * CPUs.  The duration of a yield shows this.  After 0.4 us, nobody else wanted
@@ -32,6 +32,7 @@
 enum {
     SPIN_TURNS = 1000,             /* x 20-40 ns pause                       */
     SHARING_TURNS = 8,             /* the peer is on this CPU                */
+    OVERSUBSCRIBED_TURNS = 2,      /* one pause, then a yield                */
     SHARING_MIN_NS = 1500,         /* a yield of this time went to a peer    */
     SHARING_MAX_NS = 100000,
     CLOCK_TURNS = 16,              /* yields between looks at the clock: one */
@@ -79,7 +80,7 @@ static void wait_yield(const struct dtn_wait *wait)
 static uint32_t wait_spins(const struct dtn_wait *wait)
 {
     if (wait->oversubscribed)
-        return 0;
+        return OVERSUBSCRIBED_TURNS;
     return wait->sharing && *wait->sharing ? SHARING_TURNS : SPIN_TURNS;
 }
 

@@ -8,7 +8,7 @@
 int64_t dtn_now_ns(void);                   /* CLOCK_MONOTONIC               */
 
 /* The state of one wait: it first spins, then yields, then sleeps.  With
- * `oversubscribed` (more ranks than CPUs) it yields from the start.
+ * `oversubscribed` (more ranks than CPUs) it yields after one pause.
  */
 struct dtn_wait {
     int64_t timeout_ns;           /* of the whole wait, in ns                 */
