@@ -17,11 +17,38 @@
 #include "dtensor.h"
 
 #include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 /* --------------------------------------------------------------- checks --- */
+
+char *dtn_spec_shape(const struct dtensor_spec *spec, char *buf, size_t size)
+{
+    size_t used;
+
+    used = (size_t)snprintf(buf, size, "%s[", dtensor_dtype_name(spec->dtype));
+    for (int d = 0; d < spec->ndim && used < size; d++)
+        used += (size_t)snprintf(buf + used, size - used, "%s%lld",
+                                 d ? "," : "", (long long)spec->shape[d]);
+    if (used < size)
+        snprintf(buf + used, size - used, "]");
+    return buf;
+}
+
+static int shape_fail(const char *what, enum dtensor_dtype dtype, int ndim,
+                      const int64_t shape[], struct dtensor_error *err)
+{
+    struct dtensor_spec spec = { .dtype = dtype, .ndim = ndim };
+    char text[200];
+
+    memcpy(spec.shape, shape, (size_t)ndim * sizeof *shape);
+    return dtn_fail(err, DTENSOR_EINVAL, "%s: %s has over 2^63 bytes (a size "
+                    "of 0 counts as 1)", what,
+                    dtn_spec_shape(&spec, text, sizeof text));
+}
 
 int dtn_shape_check(const char *what, enum dtensor_dtype dtype, int ndim,
                     const int64_t shape[], struct dtensor_error *err)
@@ -45,9 +72,7 @@ int dtn_shape_check(const char *what, enum dtensor_dtype dtype, int ndim,
                             (long long)shape[d], d);
         if (!dtn_mul_size(bytes, shape[d] ? (size_t)shape[d] : 1, &bytes) ||
             bytes > INT64_MAX)
-            return dtn_fail(err, DTENSOR_EINVAL, "%s: sizes up to dimension %d "
-                            "make over 2^63 bytes of %s", what, d,
-                            dtensor_dtype_name(dtype));
+            return shape_fail(what, dtype, ndim, shape, err);
     }
     return 0;
 }

@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -129,19 +130,6 @@ int dtensor_spec_parse(struct dtensor_spec *spec,
 }
 
 /* --------------------------------------------------------- for messages --- */
-
-char *dtn_spec_shape(const struct dtensor_spec *spec, char *buf, size_t size)
-{
-    size_t used;
-
-    used = (size_t)snprintf(buf, size, "%s[", dtensor_dtype_name(spec->dtype));
-    for (int d = 0; d < spec->ndim && used < size; d++)
-        used += (size_t)snprintf(buf + used, size - used, "%s%lld",
-                                 d ? "," : "", (long long)spec->shape[d]);
-    if (used < size)
-        snprintf(buf + used, size - used, "]");
-    return buf;
-}
 
 char *dtn_spec_format(const struct dtensor_spec *spec, char *buf, size_t size)
 {

@@ -194,7 +194,7 @@ EINVAL placements: word 1 of "S(2)" is "S(2)", but the tensor has 2 dimensions
 EINVAL placements: "S(0),R" has 2, but the mesh has 1 dimensions (give one for each)
 EINVAL placements: word 1 of "Q" is "Q"; expected R, S(dimension), SS(dimension,factor), C(dimension,block), HT(dimension) or P(reduction)
 EINVAL spec: size -1 of tensor dimension 1; expected 0 or more
-EINVAL spec: sizes up to dimension 0 make over 2^63 bytes of f32
+EINVAL spec: f32[4611686018427387903,8] has over 2^63 bytes (a size of 0 counts as 1)
 EINVAL spec: 9 tensor dimensions; expected 0 to 8
 EINVAL full_tensor: 60 bytes, but the whole is 64: f32[4,4]  R  on world(world=2)
 EINVAL allreduce: in and out overlap (they may only be in place as dtensor_allreduce(3) says)

@@ -139,9 +139,11 @@ static const struct spec_row {
     { "12", { .dtype = DTENSOR_F32, .ndim = 2, .shape = { 8, -1 } }, "spec: "
       "size -1 of tensor dimension 1; expected 0 or more" },
     { "12", { .dtype = DTENSOR_F32, .ndim = 2, .shape = { 0, INT64_MAX } },
-      "spec: sizes up to dimension 1 make over 2^63 bytes of f32" },
+      "spec: f32[0,9223372036854775807] has over 2^63 bytes (a size of 0 counts "
+      "as 1)" },
     { "12", { .dtype = DTENSOR_I8, .ndim = 3, .shape = { HUGE, HUGE, 2 } },
-      "spec: sizes up to dimension 2 make over 2^63 bytes of i8" },
+      "spec: i8[2147483648,2147483648,2] has over 2^63 bytes (a size of 0 "
+      "counts as 1)" },
     { "12", { F32, .placement = { { .kind = DTENSOR_SHARD,
                                     .sizes = (const int64_t[]){ 3, 4 } } } },
       "spec: the lengths of placement 0 add up to 7, but there are 8 elements "
@@ -218,7 +220,8 @@ static void metas(struct dtensor_ctx *ctx)
     row("12", dtensor_meta_global(mesh, cut, &minus, &out.meta, &why),
         "meta: dimension 0 has stride -4; expected 0 or more");
     row("12", dtensor_meta_global(mesh, cut, &large, &out.meta, &why),
-        "meta: sizes up to dimension 1 make over 2^63 bytes of f32");
+        "meta: f32[2305843009213693948,4] has over 2^63 bytes (a size of 0 "
+        "counts as 1)");
 }
 
 static void orders(struct dtensor_ctx *ctx)
