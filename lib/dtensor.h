@@ -50,7 +50,7 @@
 #include "dtensor/context.h"     /* joining a job; memory; the machines       */
 #include "dtensor/device.h"      /* memory of GPUs                            */
 #include "dtensor/mesh.h"        /* ranks on a grid                           */
-#include "dtensor/spec.h"        /* placements: how a tensor lies on a mesh   */
+#include "dtensor/spec.h"        /* placements: what each rank holds          */
 #include "dtensor/tensor.h"      /* tensors: made, asked, redistributed       */
 #include "dtensor/file.h"        /* tensors in files                          */
 #include "dtensor/random.h"      /* random numbers                            */

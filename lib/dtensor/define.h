@@ -36,7 +36,7 @@ struct dtensor_op_run {
 
 /* Compute the parts of the outputs; 0, or a negative code and *err. */
 typedef int dtensor_local_f(const struct dtensor_op_run *run,
-                               struct dtensor_error *err);
+                            struct dtensor_error *err);
 
 /* A call that is differentiated. */
 struct dtensor_op_gradient {
@@ -58,8 +58,8 @@ struct dtensor_op_gradient {
  * Returns 0, or a negative code and *err.
  */
 typedef int dtensor_backward_f(const struct dtensor_op_gradient *gradient,
-                                  struct dtensor *in[],
-                                  struct dtensor_error *err);
+                               struct dtensor *in[],
+                               struct dtensor_error *err);
 
 /* Inputs that can have an expression. */
 #define DTENSOR_OP_GRADS 4

@@ -1,4 +1,4 @@
-/* dtensor/spec.h - how a tensor lies on a mesh
+/* dtensor/spec.h - how a tensor is distributed over a mesh
  *
  * A placement for each mesh dimension says what its ranks hold of the tensor: a
  * shard, the whole, or a term of a sum.  A matrix of 8 x 6 on a mesh of 2 x 3
@@ -55,7 +55,7 @@ struct dtensor_placement {
                                /* along the mesh dimension                    */
 };
 
-/* How a tensor lies on a mesh.  Plain data: copy it, compare its fields; only
+/* How a tensor is distributed.  Plain data: copy it, compare its fields; only
  * lengths that the user chose are pointed to.  All Partial placements of one
  * tensor must have the same reduction, but sums and averages may be mixed.
  */
