@@ -1,12 +1,12 @@
 /* op_options.c - the command line of dtensor-bench op */
 #include "tools/bench/bench.h"
+#include "tools/bench/mode.h"
 #include "tools/bench/op.h"
 #include "tools/bench/options.h"
 #include "tools/bench/read.h"
 #include "tools/bench/report.h"
 #include "dtensor.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,48 +16,37 @@ enum op_option {
     OP_JSON, OP_HELP, OP_NOPTIONS
 };
 
-static const struct {
-    const char *name, *arg, *help;
-} op_rows[OP_NOPTIONS] = {
+static const struct mode_row op_rows[OP_NOPTIONS] = {
     [OP_SHAPE] = { "shape", "NxM", "rows and columns (1024x1024)" },
     [OP_DTYPE] = { "dtype", "T", "type of floats (f32)" },
     [OP_RANKS] = { "ranks", "N", "ranks to start, 1 to 1024 (1)" },
-    [OP_FIRST] = { "first", "P", "how the first input lies (S(0))" },
-    [OP_OTHERS] = { "others", "P", "how other matrices lie (S(0))" },
+    [OP_FIRST] = { "first", "P", "placement of the first input (S(0))" },
+    [OP_OTHERS] = { "others", "P", "that of the other matrices (S(0))" },
     [OP_ITERS] = { "iters", "N", "times that each is measured (30)" },
     [OP_REPRO] = { "repro", NULL, "products with the same bits everywhere" },
     [OP_JSON] = { "json", "FILE", "all results as JSON; - is stdout" },
     [OP_HELP] = { "help", NULL, "print this" },
 };
 
-static bool op_number(const char *text, int64_t min, int64_t max,
-                      int64_t *valuep)
+static bool op_set(int which, const char *text, void *options, char *why,
+                   size_t why_size)
 {
-    char *rest;
-    long long value;
+    struct op_options *opt = options;
 
-    errno = 0;
-    value = strtoll(text, &rest, 0);
-    if (errno || rest == text || *rest || value < min || value > max)
-        return false;
-    *valuep = value;
-    return true;
-}
-
-static bool op_set(enum op_option which, const char *text,
-                   struct op_options *opt)
-{
-    switch (which) {
+    switch ((enum op_option)which) {
     case OP_SHAPE:
         opt->ndim = read_shape(text, opt->shape);
         return opt->ndim == 2;
     case OP_DTYPE:
         return dtensor_dtype_parse(text, &opt->dtype, NULL) == 0;
-    case OP_RANKS:    return op_number(text, 1, 1024, &opt->ranks);
-    case OP_ITERS:    return op_number(text, 1, 1000000, &opt->iters);
+    case OP_RANKS:    return mode_number(text, 1, 1024, &opt->ranks);
+    case OP_ITERS:    return mode_number(text, 1, 1000000, &opt->iters);
     case OP_FIRST:    opt->first = text; return true;
     case OP_OTHERS:   opt->others = text; return true;
-    case OP_JSON:     opt->json = text; return report_has_json();
+    case OP_JSON:
+        opt->json = text;
+        snprintf(why, why_size, "--json: built without libjansson");
+        return report_has_json();
     case OP_REPRO:    opt->repro = true; return true;
     case OP_HELP:     opt->help = true; return true;
     case OP_NOPTIONS: break;
@@ -88,62 +77,28 @@ static bool op_names(struct op_options *opt, int n, char *names[],
     return opt->cases != NULL;
 }
 
-static void op_refuse(enum op_option which, const char *text, char *why,
-                      size_t why_size)
-{
-    if (which == OP_JSON)
-        snprintf(why, why_size, "--json: built without libjansson");
-    else
-        snprintf(why, why_size, "--%s \"%s\": expected %s, %s",
-                 op_rows[which].name, text, op_rows[which].arg,
-                 op_rows[which].help);
-}
+static const struct mode op_mode = { "op", op_rows, OP_NOPTIONS, op_set };
 
 bool op_options_parse(struct op_options *opt, int argc, char *argv[],
                       char *why, size_t why_size)
 {
-    struct option longs[OP_NOPTIONS + 1] = { { 0 } };
-    int which;
-
     *opt = (struct op_options){
         .ndim = 2, .shape = { 1024, 1024 }, .dtype = DTENSOR_F32, .ranks = 1,
         .iters = 30, .first = "S(0)", .others = "S(0)"
     };
-    for (int i = 0; i < OP_NOPTIONS; i++)
-        longs[i] = (struct option){
-            op_rows[i].name, op_rows[i].arg ? required_argument : no_argument,
-            NULL, 1000 + i
-        };
-    opterr = 0;
-    while ((which = getopt_long(argc, argv, ":", longs, NULL)) != -1) {
-        if (which < 1000) {
-            snprintf(why, why_size, "%s: %s", argv[optind - 1], which == ':' ?
-                     "needs an argument" : "no such option of op");
-            return false;
-        }
-        if (!op_set((enum op_option)(which - 1000), optarg, opt)) {
-            op_refuse((enum op_option)(which - 1000), optarg, why, why_size);
-            return false;
-        }
-    }
-    return opt->help ||
-           op_names(opt, argc - optind, argv + optind, why, why_size);
+    return mode_parse(&op_mode, argc, argv, opt, why, why_size) &&
+           (opt->help ||
+            op_names(opt, argc - optind, argv + optind, why, why_size));
 }
 
 void op_options_help(FILE *stream)
 {
-    char left[40];
     int column = 0;
 
     fputs("Usage: dtensor-bench op [OPTION]... [CASE]...\n"
           "Measure operators: deciding, calling, and the arithmetic of a rank."
           "\n\n", stream);
-    for (int i = 0; i < OP_NOPTIONS; i++) {
-        snprintf(left, sizeof left, "--%s%s%s", op_rows[i].name,
-                 op_rows[i].arg ? " " : "",
-                 op_rows[i].arg ? op_rows[i].arg : "");
-        fprintf(stream, "  %-20s %s\n", left, op_rows[i].help);
-    }
+    mode_help(&op_mode, stream);
     fputs("\nCases, all by default:", stream);
     for (int i = 0; i < op_ncases; i++) {
         column = column == 0 || column > 60 ? 0 : column;

@@ -5,6 +5,7 @@
  * as in PyTorch.
  */
 #include "tools/bench/bench.h"
+#include "tools/bench/mode.h"
 #include "tools/bench/options.h"
 #include "tools/bench/read.h"
 #include "tools/bench/rng.h"
@@ -12,7 +13,6 @@
 
 #include <errno.h>
 #include <getopt.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,20 +40,6 @@ const struct rng_dist rng_dists[] = {
 const int rng_ndists = BENCH_COUNT(rng_dists);
 
 /* --------------------------------------------------------------- values --- */
-
-static bool option_i64(const char *text, int64_t min, int64_t max,
-                       int64_t *valuep)
-{
-    char *rest;
-    long long value;
-
-    errno = 0;
-    value = strtoll(text, &rest, 0);
-    if (errno || rest == text || *rest || value < min || value > max)
-        return false;
-    *valuep = value;
-    return true;
-}
 
 /* 0 .. 2^64 - 1, decimal or after 0x; strtoull alone would take -1. */
 static bool option_u64(const char *text, uint64_t *valuep)
@@ -141,9 +127,7 @@ enum rng_option {
     RNG_SHAPE, RNG_RANK, RNG_BYTES, RNG_ITERS, RNG_HELP, RNG_NOPTIONS
 };
 
-static const struct {
-    const char *name, *arg, *help;
-} rng_rows[RNG_NOPTIONS] = {
+static const struct mode_row rng_rows[RNG_NOPTIONS] = {
     [RNG_PRINT] = { "print", "N", "print N values instead of measuring" },
     [RNG_SEED] = { "seed", "S", "0 to 2^64 - 1 (0)" },
     [RNG_OFFSET] = { "offset", "O", "a multiple of 4 (0)" },
@@ -180,62 +164,77 @@ static bool rng_size(const char *text, int64_t *valuep)
         shift = digits[n - 1] == 'K' ? 10 : digits[n - 1] == 'M' ? 20 : 30;
         digits[n - 1] = '\0';
     }
-    if (!option_i64(digits, 1, INT64_C(1) << 20, valuep) &&
-        !(shift == 0 && option_i64(digits, 1, INT64_C(1) << 40, valuep)))
+    if (!mode_number(digits, 1, INT64_C(1) << 20, valuep) &&
+        !(shift == 0 && mode_number(digits, 1, INT64_C(1) << 40, valuep)))
         return false;
     *valuep <<= shift;
     return true;
 }
 
-static bool rng_set(enum rng_option which, const char *text,
-                    struct rng_options *opt)
+static bool rng_dtype(const char *text, struct rng_options *opt, char *why,
+                      size_t why_size)
+{
+    struct dtensor_error err;
+
+    if (dtensor_dtype_parse(text, &opt->dtype, &err) == 0)
+        return true;
+    snprintf(why, why_size, "--dtype: %s", err.text);
+    return false;
+}
+
+/* An option that sets a field of the generator's rule. */
+static bool rng_set_rule(enum rng_option which, const char *text,
+                         struct dtensor_random_rule *rule)
 {
     int64_t value = 0;
-    bool good = true;
+    bool good = false;
 
-    switch (which) {
-    case RNG_PRINT:
-        return option_i64(text, 1, INT64_C(1) << 40, &opt->print);
-    case RNG_SEED:
-        return option_u64(text, &opt->seed);
-    case RNG_OFFSET:
-        return option_i64(text, 0, INT64_MAX, &opt->offset);
-    case RNG_DIST:
-        return option_dist(text, opt);
-    case RNG_DTYPE:
-        return dtensor_dtype_parse(text, &opt->dtype, NULL) == 0;
-    case RNG_TRACKER:
+    if (which == RNG_TRACKER) {
         good = option_word(tracker_words, text, &value);
-        opt->rule.tracker = (enum dtensor_tracker)value;
-        return good;
-    case RNG_FILL:
+        rule->tracker = (enum dtensor_tracker)value;
+    } else if (which == RNG_FILL) {
         good = option_word(fill_words, text, &value);
-        opt->rule.fill = (enum dtensor_fill)value;
-        return good;
-    case RNG_SMS:
-        good = option_i64(text, 1, 1 << 20, &value);
-        opt->rule.sms = (int)value;
-        return good;
-    case RNG_THREADS:
-        good = option_i64(text, 256, 1 << 20, &value);
-        opt->rule.threads_per_sm = (int)value;
-        return good;
-    case RNG_PARALLEL:
-        good = strlen(text) < sizeof opt->rule.parallel_dims;
+        rule->fill = (enum dtensor_fill)value;
+    } else if (which == RNG_SMS) {
+        good = mode_number(text, 1, 1 << 20, &value);
+        rule->sms = (int)value;
+    } else if (which == RNG_THREADS) {
+        good = mode_number(text, 256, 1 << 20, &value);
+        rule->threads_per_sm = (int)value;
+    } else if (which == RNG_PARALLEL) {
+        good = strlen(text) < sizeof rule->parallel_dims;
         if (good)
-            strcpy(opt->rule.parallel_dims, text);
-        return good;
+            strcpy(rule->parallel_dims, text);
+    }
+    return good;
+}
+
+static bool rng_set(int which, const char *text, void *options, char *why,
+                    size_t why_size)
+{
+    struct rng_options *opt = options;
+
+    switch ((enum rng_option)which) {
+    case RNG_PRINT:
+        return mode_number(text, 1, INT64_C(1) << 40, &opt->print);
+    case RNG_OFFSET:
+        return mode_number(text, 0, INT64_MAX, &opt->offset);
     case RNG_RANK:
-        return option_i64(text, 0, 1023, &opt->rank);
-    case RNG_BYTES:
-        return rng_size(text, &opt->bytes);
+        return mode_number(text, 0, 1023, &opt->rank);
     case RNG_ITERS:
-        return option_i64(text, 1, 1000000, &opt->iters);
+        return mode_number(text, 1, 1000000, &opt->iters);
+    case RNG_SEED:       return option_u64(text, &opt->seed);
+    case RNG_DIST:       return option_dist(text, opt);
+    case RNG_DTYPE:      return rng_dtype(text, opt, why, why_size);
+    case RNG_BYTES:      return rng_size(text, &opt->bytes);
     case RNG_PYTORCH:    opt->rule.pytorch = 1; return true;
     case RNG_MESH:       opt->mesh = text; return true;
     case RNG_PLACEMENTS: opt->placements = text; return true;
     case RNG_SHAPE:      opt->shape = text; return true;
     case RNG_HELP:       opt->help = true; return true;
+    case RNG_TRACKER: case RNG_FILL: case RNG_SMS: case RNG_THREADS:
+    case RNG_PARALLEL:
+        return rng_set_rule((enum rng_option)which, text, &opt->rule);
     case RNG_NOPTIONS:   break;
     }
     return false;
@@ -296,48 +295,18 @@ static bool rng_check(struct rng_options *opt, char *why, size_t why_size)
     return false;
 }
 
-static void rng_refuse(enum rng_option which, const char *text, char *why,
-                       size_t why_size)
-{
-    enum dtensor_dtype dtype;
-    struct dtensor_error err;
-
-    if (which == RNG_DTYPE && dtensor_dtype_parse(text, &dtype, &err) != 0)
-        snprintf(why, why_size, "--%s: %s", rng_rows[which].name, err.text);
-    else
-        snprintf(why, why_size, "--%s \"%s\": expected %s, %s",
-                 rng_rows[which].name, text, rng_rows[which].arg,
-                 rng_rows[which].help);
-}
+static const struct mode rng_mode = { "rng", rng_rows, RNG_NOPTIONS, rng_set };
 
 bool rng_options_parse(struct rng_options *opt, int argc, char *argv[],
                        char *why, size_t why_size)
 {
-    struct option longs[RNG_NOPTIONS + 1] = { { 0 } };
-    int which;
-
     *opt = (struct rng_options){
         .dist = &rng_dists[0], .param = { 0, 1 }, .whole = { 0, 1 },
         .mesh = "1", .bytes = 256 << 20, .iters = 5,
         .rule = { .sms = 132, .threads_per_sm = 2048, .parallel_dims = "tp" }
     };
-    for (int i = 0; i < RNG_NOPTIONS; i++)
-        longs[i] = (struct option){
-            rng_rows[i].name, rng_rows[i].arg ? required_argument : no_argument,
-            NULL, 1000 + i
-        };
-    opterr = 0;
-    while ((which = getopt_long(argc, argv, ":", longs, NULL)) != -1) {
-        if (which < 1000) {
-            snprintf(why, why_size, "%s: %s", argv[optind - 1], which == ':' ?
-                     "needs an argument" : "no such option of rng");
-            return false;
-        }
-        if (!rng_set((enum rng_option)(which - 1000), optarg, opt)) {
-            rng_refuse((enum rng_option)(which - 1000), optarg, why, why_size);
-            return false;
-        }
-    }
+    if (!mode_parse(&rng_mode, argc, argv, opt, why, why_size))
+        return false;
     if (optind < argc) {
         snprintf(why, why_size, "%s: rng takes options only", argv[optind]);
         return false;
@@ -347,17 +316,10 @@ bool rng_options_parse(struct rng_options *opt, int argc, char *argv[],
 
 void rng_options_help(FILE *stream)
 {
-    char left[40];
-
     fputs("Usage: dtensor-bench rng [OPTION]...\n"
           "Measure how fast random numbers are made, or print them.\n\n",
           stream);
-    for (int i = 0; i < RNG_NOPTIONS; i++) {
-        snprintf(left, sizeof left, "--%s%s%s", rng_rows[i].name,
-                 rng_rows[i].arg ? " " : "",
-                 rng_rows[i].arg ? rng_rows[i].arg : "");
-        fprintf(stream, "  %-20s %s\n", left, rng_rows[i].help);
-    }
+    mode_help(&rng_mode, stream);
     fputs("\nDistributions, and their numbers:\n"
           "  uniform:FROM,TO  normal:MEAN,STD  log_normal:MEAN,STD\n"
           "  exponential:RATE  bernoulli:P  trunc_normal:MEAN,STD,FROM,TO\n"
