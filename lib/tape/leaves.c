@@ -6,8 +6,8 @@
  * placements of their weights.  The batch is kept, because the next step of a
  * training needs the same one.
  */
-#include "tape/room.h"
 #include "tape/tape.h"
+#include "base/array.h"
 #include "base/dtype.h"
 #include "base/error.h"
 #include "job/ctx.h"
@@ -59,17 +59,13 @@ static int leaf_enter(struct dtensor_tape *tape, struct dtn_leaf *leaf,
 int dtensor_tape_watch(struct dtensor_tape *tape, const struct dtensor *t,
                        struct dtensor_error *err)
 {
-    void *leaves;
     int rc = leaf_check(tape, t, err);
 
     if (rc != 0 || leaf_of(tape, t))
         return rc;
-    leaves = tape->leaves;
-    rc = dtn_tape_room(&leaves, tape->nleaves, &tape->leaves_room,
-                       sizeof tape->leaves[0], err);
-    if (rc != 0)
-        return rc;
-    tape->leaves = leaves;
+    if (!dtn_array_reserve(&tape->leaves, &tape->leaves_room,
+                           tape->nleaves + 1, sizeof tape->leaves[0]))
+        return dtn_fail_nomem(err, "tape", sizeof tape->leaves[0]);
     tape->leaves[tape->nleaves] = (struct dtn_leaf){ .t = dtn_tensor_hold(t),
                                                      .value = -1 };
     if (tape->ctx->recorder == &tape->recorder)

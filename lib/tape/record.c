@@ -7,9 +7,9 @@
  * tensor that the program passed, or a copy of the gathered one.
  */
 #include "tape/express.h"
-#include "tape/room.h"
 #include "tape/rules.h"
 #include "tape/tape.h"
+#include "base/array.h"
 #include "base/dtype.h"
 #include "base/error.h"
 #include "job/buffer.h"
@@ -175,7 +175,6 @@ static int note_begin(struct dtensor_tape *tape,
                       struct dtensor_error *err)
 {
     struct dtn_note *note = note_make(tape, called, own);
-    void *notes = tape->notes;
     int rc;
 
     if (!note) {
@@ -183,10 +182,10 @@ static int note_begin(struct dtensor_tape *tape,
         return dtn_fail_nomem(err, "tape", sizeof *note);
     }
     rc = dtn_values_reserve(&tape->values, called->nout, err);
-    if (rc == 0)
-        rc = dtn_tape_room(&notes, tape->nnotes, &tape->notes_room,
-                           sizeof note, err);
-    tape->notes = notes;
+    if (rc == 0
+        && !dtn_array_reserve(&tape->notes, &tape->notes_room, tape->nnotes + 1,
+                              sizeof tape->notes[0]))
+        rc = dtn_fail_nomem(err, "tape", sizeof tape->notes[0]);
     if (rc != 0 || (note->backward && dtn_backward_stops(note->backward))) {
         dtn_note_free(note);
         note = NULL;

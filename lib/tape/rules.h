@@ -72,13 +72,13 @@ const struct dtn_backward *dtn_backward_of(const struct dtn_note *note);
 /* Does no gradient pass, so that the outputs are constants? */
 bool dtn_backward_stops(const struct dtn_backward *backward);
 
-/* Functions of the table: shapes.c, rows.c, again.c, cut.c */
+/* Functions of the table: shapes.c, rows.c, again.c, attention.c */
 dtn_backward_f dtn_back_cat, dtn_back_stack, dtn_back_split, dtn_back_unbind,
     dtn_back_select, dtn_back_slice, dtn_back_pad, dtn_back_permute,
     dtn_back_view, dtn_back_expand, dtn_back_repeat, dtn_back_redistribute,
     dtn_back_index, dtn_back_index_select, dtn_back_index_put,
     dtn_back_index_put_add, dtn_back_embedding, dtn_back_norm,
     dtn_back_cross_entropy, dtn_back_attention, dtn_back_order,
-    dtn_back_cut_attention;
+    dtn_back_sharded_attention;
 
 #endif

@@ -1,4 +1,4 @@
-/* cut.c - the backward of attention whose sequence is sharded */
+/* attention.c - the backward of attention whose sequence is sharded */
 #include "attention/attention.h"
 #include "layout/spec.h"
 #include "tape/express.h"
@@ -6,8 +6,9 @@
 #include "tensor/tensor.h"
 #include "dtensor.h"
 
-int dtn_back_cut_attention(const struct dtn_express *e, struct dtensor *grad[],
-                           struct dtensor_error *err)
+int dtn_back_sharded_attention(const struct dtn_express *e,
+                               struct dtensor *grad[],
+                               struct dtensor_error *err)
 {
     const struct dtensor_spec *out = &e->note->operand[3].spec;
     const struct dtensor *in[5] = { NULL };
