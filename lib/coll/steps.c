@@ -1,9 +1,9 @@
-/* steps.c - the schedule of a call, told step by step
+/* steps.c - the schedule of a call, one step after the other
  *
  * This is for dtensor_call_steps(): rank 0 of an allreduce of 1 MiB over 4
  * ranks by the ring signals rank 1, waits for rank 3, loads 256 KiB from there
- * and adds them, and so on.  Offsets and tags are not told: who waits for whom,
- * and how many bytes move, is what a picture or a simulation needs.
+ * and adds them, and so on.  A picture or a simulation needs only who waits for
+ * whom and how many bytes move, so offsets and tags are left out.
  */
 #include "base/box.h"
 #include "base/error.h"

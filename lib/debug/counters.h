@@ -1,7 +1,7 @@
 /* counters.h - private to this room: what is counted, and where
  *
  * control.c  begins and ends, scopes of the program, queries
- * told.c     what the watcher of the context does
+ * activity.c what the watcher of the context does
  * scopes.c   the tree of scopes
  * kinds.c    as which collectives a redistribute counts
  * lines.c    operators, redistributes and collectives, by scope and tensors

@@ -7,9 +7,9 @@
  * consumed, so the place is free.  No address is asked for and no answer is
  * needed: a short message takes one hop on every transport.
  *
- * A transport whose own memory the bytes of a stream pass through keeps the
- * data there, and no box is made: over tcp up to 64 KiB are eager, of which 128
- * KiB for each peer can be on their way.
+ * Over tcp the bytes of a message pass through memory of the transport, which
+ * keeps them there, so no box is made.  There messages of up to 64 KiB are
+ * eager, and at most 128 KiB for each peer can be on their way.
  */
 #include "base/error.h"
 #include "boot/boot.h"

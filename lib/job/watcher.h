@@ -1,6 +1,6 @@
-/* watcher.h - who is told what this rank does: lib/debug, while it counts
+/* watcher.h - reports of what this rank does, for lib/debug while it counts
  *
- * A room that does something worth counting tells when it begins and when it
+ * A room that does something worth counting reports when it begins and when it
  * has ended.  What begins later ends earlier, so that activities nest: a call
  * of a module, in it an operator, in it a redistribute, in it a collective.
  */
@@ -35,7 +35,7 @@ struct dtn_activity {
     const struct dtensor_spec *want; /* OP: [nin] how it wants them, valid    */
                                   /* until it ends; the same of name and in   */
     bool scatters;                /* REDIST: one rank has the whole           */
-    bool continues;               /* it was started, and told of, before      */
+    bool continues;               /* it was started, and reported, before     */
     bool joins;                   /* REDIST: it goes with the one before      */
     int coll;                     /* CALL: enum dtn_coll                      */
     uint64_t bytes;               /* CALL: that it will move, by its schedule */
@@ -44,7 +44,7 @@ struct dtn_activity {
                                   /* noted                                    */
 };
 
-/* Something that was only started, when it was told of. */
+/* Something that was only started when it was reported. */
 struct dtn_flight {
     uint64_t epoch;               /* of the watcher; 0: nothing               */
     int64_t since_ns;             /* when it began                            */
@@ -71,7 +71,7 @@ struct dtn_watcher {
     } cause;
 };
 
-/* A function that tells of itself calls itself again between begin and end:
+/* A function that reports itself calls itself again between begin and end:
  * true for the first of both calls.  So it pays one branch while nobody counts.
  */
 static inline bool dtn_watch_tells(struct dtn_watcher *watcher)
@@ -79,7 +79,7 @@ static inline bool dtn_watch_tells(struct dtn_watcher *watcher)
     return watcher->told = !watcher->told;
 }
 
-/* What was started has been done, told of or not. */
+/* What was started has been done, reported or not. */
 static inline void dtn_watch_landed(const struct dtensor_ctx *ctx,
                                     struct dtn_flight *flight)
 {

@@ -16,7 +16,7 @@
  *     move.c      the steps that copy and reduce
  *     cma.c       the same with private memory of peers
  *     mismatch.c  the report of an unexpected signal
- *     told.c      what a watcher is told of a run
+ *     report.c    what a run reports to a watcher
  */
 #ifndef DTN_EXEC_H
 #define DTN_EXEC_H
@@ -389,8 +389,8 @@ void dtn_watch_give_up(struct dtn_exec_run *run);
 /* Number the messages of a new run. */
 void dtn_exec_count_messages(struct dtn_exec *exec);
 
-/* told.c.  begin: tell the watcher that a run begins, or continues.  end: that
- * it has ended, or paused; `done`: all its steps were run.
+/* report.c.  begin: report that a run begins, or continues.  end: that it has
+ * ended, or paused; `done`: all its steps were run.
  */
 void dtn_exec_tell_begin(const struct dtn_exec *exec, bool continues);
 void dtn_exec_tell_end(const struct dtn_exec *exec, bool done);

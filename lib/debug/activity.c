@@ -1,4 +1,4 @@
-/* told.c - the functions by which the context reports its activities
+/* activity.c - the functions by which the context reports its activities
  *
  * Activities nest, so the open ones are a stack.  Only the outermost
  * redistribute or collective counts: if an allreduce is a step of a

@@ -1,4 +1,4 @@
-/* told.c - what a run reports to a watcher
+/* report.c - what a run reports to a watcher
  *
  * The bytes that a run will move follow from its schedule: the bytes of its
  * puts, of its eager messages, and of its loads from memory of peers.  An
