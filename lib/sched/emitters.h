@@ -58,6 +58,8 @@ struct dtn_weight {
     double thinned;               /* of whole more bytes for each doubling of */
                                   /* the ranks above the blocks that are not  */
                                   /* empty: they pass over the empty ones     */
+    struct dtn_growth fanned;     /* levels of a tree at which a rank sends   */
+                                  /* the whole buffer to all its children     */
     struct dtn_amount eager_moved; /* more such bytes if messages are eager   */
     struct dtn_amount folded;     /* bytes of terms that reductions read      */
     struct dtn_amount copied;     /* bytes copied within the rank             */

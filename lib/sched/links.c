@@ -28,7 +28,9 @@ static void load_link(const struct dtn_model *model,
     double moved = dtn_amount_part(&weight->moved, units, part)
                  + (part->constants ? weight->thinned * units->whole
                                       * -log2(units->filled) : 0);
-    double rooted = dtn_amount_part(&weight->rooted, units, part);
+    double rooted = dtn_amount_part(&weight->rooted, units, part)
+                  + (part->sharing > 0 ? dtn_fanned_part(weight, units, part)
+                                       : 0);
     double messages = dtn_term_part(weight->messages, part)
                     + dtn_term_part(weight->puts, part) * units->filled
                     + dtn_term_part(weight->each_chunk, part) * units->chunks;

@@ -47,6 +47,14 @@ double dtn_term_value(struct dtn_growth term, int n)
     return dtn_term_part(term, &(struct dtn_peers){ 1, n, true, 0 });
 }
 
+/* More pieces change times by less than 1 % in most calls; a simulation takes
+ * longer.
+ */
+double dtn_pieces(double bytes)
+{
+    return fmin(16, fmax(1, floor(bytes / 32768)));
+}
+
 double dtn_units_value(const struct dtn_units *units, enum dtn_unit unit)
 {
     return unit == DTN_UNIT_WHOLE ? units->whole
@@ -68,6 +76,21 @@ double dtn_amount_value(const struct dtn_amount *amount,
 {
     return dtn_amount_part(amount, units,
                            &(struct dtn_peers){ 1, units->n, true, 0 });
+}
+
+/* A rank sends to k children at once, each message in p pieces: the first child
+ * has its message when k (p - 1) + 1 pieces have left, instead of p, and has
+ * k - 1 children.
+ */
+double dtn_fanned_part(const struct dtn_weight *weight,
+                       const struct dtn_units *units,
+                       const struct dtn_peers *part)
+{
+    const struct dtn_growth level = { .log2n = 1 };
+    const double pieces = dtn_pieces(units->whole);
+
+    return dtn_term_part(weight->fanned, part) * units->whole
+         * (dtn_term_part(level, part) - 1) / 2 * (pieces - 1) / pieces;
 }
 
 struct dtn_units dtn_units_make(int n, double whole,

@@ -32,6 +32,11 @@ struct dtn_peers {
 struct dtn_units dtn_units_make(int n, double whole,
                                 const struct dtn_weight *weight);
 
+/* In how many pieces a message takes a port that messages for other ranks share
+ * with it.
+ */
+double dtn_pieces(double bytes);
+
 /* Bytes of a unit. */
 double dtn_units_value(const struct dtn_units *units, enum dtn_unit unit);
 
@@ -43,6 +48,13 @@ double dtn_term_part(struct dtn_growth term, const struct dtn_peers *part);
 double dtn_amount_value(const struct dtn_amount *amount,
                         const struct dtn_units *units);
 double dtn_amount_part(const struct dtn_amount *amount,
+                       const struct dtn_units *units,
+                       const struct dtn_peers *part);
+
+/* More bytes that pass a port before the largest subtree of a tree can go on,
+ * since a rank sends to all its children at once.
+ */
+double dtn_fanned_part(const struct dtn_weight *weight,
                        const struct dtn_units *units,
                        const struct dtn_peers *part);
 

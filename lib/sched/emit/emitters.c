@@ -81,8 +81,8 @@ const struct dtn_emitter dtn_emitters[] = {
         .senders = DTN_SENDERS_ONE,
         .hops = LEVELS(2), .messages = { .constant = 1, .log2n = 1 },
         .message = DTN_UNIT_WHOLE,
-        .moved.whole = LEVELS(2), .folded.whole = LEVELS(2),
-        .copied.whole = ONE(1),
+        .moved.whole = LEVELS(2), .fanned = LEVELS(1),
+        .folded.whole = LEVELS(2), .copied.whole = ONE(1),
         .acc.whole = LEVELS(1) } },
     { ROW(ALLREDUCE, "twotree", TWOTREE, PUT, ANY_BYTES),
       .emit = dtn_emit_allreduce_twotree, .weight = {
@@ -208,7 +208,7 @@ const struct dtn_emitter dtn_emitters[] = {
       .emit = dtn_emit_broadcast_tree, .weight = {
         .senders = DTN_SENDERS_ONE,
         .hops = LEVELS(1), .messages = LEVELS(1), .message = DTN_UNIT_WHOLE,
-        .moved.whole = LEVELS(1) } },
+        .moved.whole = LEVELS(1), .fanned = LEVELS(1) } },
     { ROW(BROADCAST, "twotree", TWOTREE, PUT, ANY_BYTES),
       .emit = dtn_emit_broadcast_twotree, .weight = {
         .senders = DTN_SENDERS_TWO, .overlaps = 1,

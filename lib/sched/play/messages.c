@@ -3,9 +3,16 @@
  * Example: two messages of 1000 bytes from hosts 0 and 1 to host 2 at 10 bytes
  * per ns, 500 ns away: both leave at 0, their heads are at the port of host 2
  * at 500, it takes the first from 500 to 600 and the second from 600 to 700.
+ *
+ * A rank that posts to several peers has a queue for each, and its port takes
+ * them in turn, as a network device its queue pairs and a kernel its sockets: a
+ * long message goes in up to 16 pieces, each at the end of the port's queue.
+ * In order and whole, messages for one link can all be behind messages for
+ * another, which stays idle.
  */
 #include "base/array.h"
 #include "sched/play/player.h"
+#include "sched/units.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -126,7 +133,8 @@ void dtn_message_go(struct dtn_player *p, uint32_t number, double head_ns)
     channel->flying--;
     m->line = p->free_message;
     p->free_message = number;
-    message_land(p, line, m->sent_ns, m->tail_ns);
+    if (m->last)
+        message_land(p, line, m->sent_ns, m->tail_ns);
 }
 
 /* ------------------------------------------------------------- messages --- */
@@ -149,16 +157,85 @@ static struct dtn_play_message *message_new(struct dtn_player *p,
     }
     p->message[number] = (struct dtn_play_message){
         .line = (uint32_t)(line - p->program.line),
-        .bytes = (double)line->bytes };
+        .bytes = (double)line->bytes, .last = true,
+        .piece = (double)line->bytes, .next = DTN_NOTICE_NONE };
     p->program.channel[line->channel].flying++;
     *numberp = number;
     return &p->message[number];
 }
 
+/* --------------------------------------------------------------- pieces --- */
+
+/* All of it is one piece, but for rounding. */
+static bool message_is_last(const struct dtn_play_message *m)
+{
+    return m->bytes < 1.5 * m->piece || m->piece <= 0;
+}
+
+/* A message of its own for the next piece.  false: out of memory. */
+static bool piece_new(struct dtn_player *p, uint32_t whole, uint32_t *numberp)
+{
+    const struct dtn_play_line *line =
+        &p->program.line[p->message[whole].line];
+    struct dtn_play_message *piece = message_new(p, line, numberp), *m;
+
+    if (!piece)
+        return false;
+    m = &p->message[whole];
+    *piece = *m;
+    piece->bytes = m->piece;
+    piece->last = false;
+    m->bytes -= m->piece;
+    return true;
+}
+
+void dtn_message_next(struct dtn_player *p, uint32_t number, double now_ns)
+{
+    struct dtn_channel *channel =
+        &p->program.channel[p->program.line[p->message[number].line].channel];
+    uint32_t piece, next;
+
+    while (message_is_last(&p->message[number])) {
+        next = p->message[number].next;
+        dtn_message_go(p, number, now_ns);
+        if (next == DTN_NOTICE_NONE) {
+            channel->posting = DTN_NOTICE_NONE;
+            p->pieces[p->port[channel->from_rank]]--;
+            return;
+        }
+        number = next;
+    }
+    channel->posting = number;
+    if (!piece_new(p, number, &piece))
+        return;
+    dtn_message_go(p, piece, now_ns);
+    dtn_events_push(&p->events, channel->left_ns, number | DTN_PIECE_EVENT);
+}
+
+/* It is at its port now, or after what waits there for the same peer. */
+static void message_post(struct dtn_player *p, struct dtn_channel *channel,
+                         uint32_t number, double now_ns)
+{
+    const bool whole = message_is_last(&p->message[number]);
+
+    if (channel->posting != DTN_NOTICE_NONE) {
+        p->message[channel->posted].next = number;
+        channel->posted = number;
+    } else if (whole) {
+        dtn_message_go(p, number, now_ns);
+    } else {
+        channel->posted = number;
+        p->pieces[p->port[channel->from_rank]]++;
+        dtn_message_next(p, number, now_ns);
+    }
+}
+
+/* ------------------------------------------------- between and inside hosts */
+
 void dtn_message_far(struct dtn_player *p, const struct dtn_play_line *line,
                      double now_ns)
 {
-    const struct dtn_channel *channel = &p->program.channel[line->channel];
+    struct dtn_channel *channel = &p->program.channel[line->channel];
     uint32_t number;
     struct dtn_play_message *m = message_new(p, line, &number);
     int links;
@@ -173,7 +250,8 @@ void dtn_message_far(struct dtn_player *p, const struct dtn_play_line *line,
     }
     m->links = (uint8_t)links;
     m->sent_ns = now_ns;
-    dtn_message_go(p, number, now_ns);
+    m->piece = m->bytes / dtn_pieces(m->bytes);
+    message_post(p, channel, number, now_ns);
 }
 
 void dtn_message_near(struct dtn_player *p, const struct dtn_play_line *line,

@@ -7,8 +7,9 @@
  * the rest follows (messages.c).
  *
  * An event is a rank that goes on, or a message whose head comes to a link.  A
- * rank may be ahead of the events if no other rank uses its port; else it stops
- * at each post until the events are as far, so that a port serves in order.
+ * rank may be ahead of the events if no other rank and no piece of a message
+ * uses its port; else it stops at each post until the events are as far, so
+ * that a port serves in order.
  */
 #include "sched/play.h"
 #include "base/array.h"
@@ -80,15 +81,22 @@ static void post_near(struct dtn_player *p, struct dtn_play_part *part,
     dtn_message_near(p, line, stretch, start, part->clock_ns);
 }
 
+/* It goes on at that time. */
+static void part_later(struct dtn_player *p, const struct dtn_play_part *part,
+                       double ns)
+{
+    dtn_events_push(&p->events, ns, (uint32_t)(part - p->program.part));
+}
+
 /* A put or a signal; false: not before the events are as far. */
 static bool line_post(struct dtn_player *p, struct dtn_play_part *part,
                       const struct dtn_play_line *line, double now_ns)
 {
     if (is_near(p, &p->program.channel[line->channel])) {
         post_near(p, part, line);
-    } else if (p->shared && part->clock_ns > now_ns) {
-        dtn_events_push(&p->events, part->clock_ns,
-                        (uint32_t)(part - p->program.part));
+    } else if (part->clock_ns > now_ns
+               && (p->shared || p->pieces[p->port[part->rank]] > 0)) {
+        part_later(p, part, part->clock_ns);
         return false;
     } else {
         part_busy(p, part, p->machine->far.post_ns);
@@ -138,6 +146,20 @@ static bool line_wait(struct dtn_player *p, struct dtn_play_part *part,
     return true;
 }
 
+/* false: pieces are still to come; it is asked again after the next one. */
+static bool line_flush(struct dtn_player *p, struct dtn_play_part *part,
+                       const struct dtn_play_line *line)
+{
+    const struct dtn_channel *channel = &p->program.channel[line->channel];
+
+    if (channel->posting != DTN_NOTICE_NONE) {
+        part_later(p, part, channel->left_ns);
+        return false;
+    }
+    part->clock_ns = fmax(part->clock_ns, channel->left_ns);
+    return true;
+}
+
 /* false: the part goes on later, with the same line. */
 static bool line_run(struct dtn_player *p, struct dtn_play_part *part,
                      const struct dtn_play_line *line, double now_ns)
@@ -150,9 +172,7 @@ static bool line_run(struct dtn_player *p, struct dtn_play_part *part,
     case DTN_LINE_WAIT:
         return line_wait(p, part, line);
     case DTN_LINE_FLUSH:
-        part->clock_ns = fmax(part->clock_ns,
-                              p->program.channel[line->channel].left_ns);
-        break;
+        return line_flush(p, part, line);
     case DTN_LINE_LOAD:
         part_work(p, part, line, machine->near.byte_ns);
         break;
@@ -193,7 +213,8 @@ static int ports_make(struct dtn_player *p, struct dtensor_error *err)
     int *seen = calloc((size_t)hosts + 1, sizeof *seen);
 
     p->port = calloc((size_t)machine->ranks + 1, sizeof *p->port);
-    if (!p->port || !seen) {
+    p->pieces = calloc((size_t)hosts * (size_t)rails + 1, sizeof *p->pieces);
+    if (!p->port || !p->pieces || !seen) {
         free(seen);
         return dtn_fail_nomem(err, "play", (size_t)machine->ranks
                                            * sizeof *p->port);
@@ -268,6 +289,8 @@ static void player_run(struct dtn_player *p)
     while (!p->failed && !p->cut && dtn_events_pop(&p->events, &event))
         if (event.what & DTN_MESSAGE_EVENT)
             dtn_message_go(p, event.what & ~DTN_MESSAGE_EVENT, event.ns);
+        else if (event.what & DTN_PIECE_EVENT)
+            dtn_message_next(p, event.what & ~DTN_PIECE_EVENT, event.ns);
         else
             part_run(p, &p->program.part[event.what], event.ns);
 }
@@ -336,6 +359,7 @@ static void player_fini(struct dtn_player *p)
     free(p->free_ns);
     free(p->busy_ns);
     free(p->port);
+    free(p->pieces);
     free(p->message);
     free(p->notice);
     free(p->waited);

@@ -15,7 +15,11 @@
 struct dtn_play_message {
     uint32_t line;                /* of the sender; free: next free message   */
     uint8_t links, at;            /* of the path, and the next one            */
-    double bytes;                 /* of data, stretched                       */
+    double bytes;                 /* of data, stretched, not yet at its port  */
+    double piece;                 /* bytes that take the port at a time       */
+    bool last;                    /* no piece of its message comes after it   */
+    uint32_t next;                /* posted after it to the same peer, or     */
+                                  /* DTN_NOTICE_NONE                          */
     double sent_ns;               /* when its sender was done with it         */
     double tail_ns;               /* when its last byte comes to the next     */
     uint32_t path[DTN_ROUTE_MAX]; /* links                                    */
@@ -46,6 +50,7 @@ struct dtn_player {
     double *free_ns;              /* [links] when the link is free            */
     double *busy_ns;              /* [links] while bytes were on it           */
     int *port;                    /* [ranks of the world]                     */
+    int *pieces;                  /* [ports] channels with pieces to come     */
     bool shared;                  /* some port has several parts              */
     struct dtn_play_message *message;          /* pool                        */
     int nmessages, messages_capacity;          /* used and allocated          */
@@ -61,6 +66,7 @@ struct dtn_player {
 };
 
 #define DTN_MESSAGE_EVENT 0x80000000u          /* events of messages have it  */
+#define DTN_PIECE_EVENT 0x40000000u            /* next piece of a message     */
 
 static inline int dtn_play_host(const struct dtn_play_machine *machine,
                                 int rank)
@@ -82,6 +88,9 @@ void dtn_message_near(struct dtn_player *p, const struct dtn_play_line *line,
 
 /* Its head is at the next link of its path. */
 void dtn_message_go(struct dtn_player *p, uint32_t number, double head_ns);
+
+/* A piece of it has left the port: the next one takes it. */
+void dtn_message_next(struct dtn_player *p, uint32_t number, double now_ns);
 
 /* path.c: what the part that was done last had waited for; 0 or ENOMEM. */
 int dtn_play_path(const struct dtn_player *p, struct dtn_play_result *result,

@@ -70,7 +70,8 @@ static uint32_t channel_between(struct maker *maker, int from, int to)
         .from = maker->first + near, .to = class_of(maker, far),
         .from_rank = job_rank(maker->job, near),
         .to_rank = job_rank(maker->job, far),
-        .first = DTN_NOTICE_NONE, .last = DTN_NOTICE_NONE };
+        .first = DTN_NOTICE_NONE, .last = DTN_NOTICE_NONE,
+        .posting = DTN_NOTICE_NONE, .posted = DTN_NOTICE_NONE };
     return *number;
 }
 

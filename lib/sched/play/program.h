@@ -37,6 +37,8 @@ struct dtn_channel {
     int from_rank, to_rank;       /* in the world                             */
     int flying;                   /* messages that have not landed            */
     uint32_t first, last;         /* notices on their way, DTN_NOTICE_NONE    */
+    uint32_t posting, posted;     /* first and last message with pieces that  */
+                                  /* are not at the port, DTN_NOTICE_NONE     */
     double left_ns;               /* until when bytes leave the sender        */
     double landed_ns;             /* when the last bytes land                 */
 };
