@@ -1,0 +1,92 @@
+#!/bin/bash
+# links.sh - simulated and predicted times against measured ones, over tcp on
+# slow links and over shared memory; make bench-links
+#
+#   tests/peers/links.sh [BUILD]
+#
+# Hosts are network namespaces.  wire.c is the switch between them; with
+# LINKS=tc it is a bridge, and tc limits what leaves and what enters each host
+# (tbf), without a delay.  Links that are slower than any CPU make times that
+# hold on a loaded machine, and the ranks run before other processes (chrt).
+# tests/coll/model_times measures the link, runs every algorithm, and says what
+# was simulated and predicted with that link.  Needs root.
+#
+# LINKS, HOSTS, RATES (bytes per second), DELAY (us) and SIZES in the
+# environment choose others.
+# shellcheck disable=SC2086 # options are words
+set -u
+src=$(cd "$(dirname "$0")/../.." && pwd)
+build=$(cd "${1:-$src/build}" && pwd) || exit 1
+hosts_wanted=${HOSTS:-2 4}
+rates=${RATES:-25000000 125000000}
+delay=${DELAY:-1000}
+links=${LINKS:-wire}
+sizes=${SIZES:-8 4096 65536 1048576}
+export top_srcdir=$src top_builddir=$build
+
+skip_all() { echo "bench-links: skipped: $1"; exit 0; }
+
+. "$src/tests/job/hosts.sh"
+hosts_begin "$@"
+${CC:-cc} -std=c11 -D_GNU_SOURCE -O2 -o wire "$src/tests/peers/wire.c" || exit 1
+for k in 1 2 3 4; do host $k; done
+test_key=$(head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n')
+soon=$(command -v chrt >/dev/null && echo chrt -f 1)
+
+# A job takes its links as they are made here: shape BYTES_PER_S HOSTS
+shape() {
+    local k pids=()
+    if [ "$links" = tc ]; then
+        for ((k = 1; k <= $2; k++)); do
+            if ! tc qdisc replace dev "cable$k" root tbf rate "$1bps" \
+                burst 6k limit 64m ||
+                ! at $k tc qdisc replace dev eth0 root tbf rate "$1bps" \
+                    burst 6k limit 64m; then
+                skip_all "no tbf in this kernel"
+            fi
+        done
+        return
+    fi
+    for ((k = 1; k <= $2; k++)); do
+        at $k ip link del eth0 2>/dev/null
+        pids+=("${host[k]}")
+    done
+    mkfifo ready.$1.$2
+    ${soon:+chrt -f 2} ./wire "$1" "$delay" "${pids[@]}" >ready.$1.$2 &
+    wire=$!
+    read -r <ready.$1.$2 || skip_all "no tap devices here"
+    for ((k = 1; k <= $2; k++)); do
+        at $k ip link set eth0 mtu 9000 up
+        at $k ip addr add "10.99.0.$k/24" dev eth0
+    done
+}
+
+# job HOSTS SIZES: one rank on each host
+job() {
+    local r n=$1 process
+    printf '%s\n' '[cluster]' 'version = 1' '[nodes "all"]' \
+        "hosts = node[1-$n]" 'ranks = 1' '[transport]' 'inter_node = tcp' \
+        >job.ini
+    for ((r = 0; r < n; r++)); do
+        DTN_RANK=$r DTN_WORLD_SIZE=$n DTN_LOCAL_RANK=0 DTN_LOCAL_SIZE=1 \
+            DTN_JOB=links.$n.$2 DTN_CLUSTER=job.ini DTN_KEY=$test_key \
+            DTN_HOST=node$((r + 1)) at $((r + 1)) timeout 110 $soon \
+            "$build/tests/coll/model_times" - $sizes >"rank.$r" 2>&1 &
+        process[r]=$!
+    done
+    wait "${process[@]}"
+    cat rank.0
+}
+
+echo "machine: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1), \
+$(nproc) CPUs"
+for rate in $rates; do
+    for n in $hosts_wanted; do
+        shape "$rate" "$n"
+        echo "== tcp, $n hosts, $rate bytes/s, load \
+$(cut -d' ' -f1 /proc/loadavg)"
+        job "$n" "$rate"
+        [ -z "${wire:-}" ] || { kill "$wire"; wait "$wire" 2>/dev/null; wire=; }
+    done
+done
+for process in "${host[@]}"; do kill "$process"; done
