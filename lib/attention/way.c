@@ -76,9 +76,9 @@ static int balance_check(const struct dtensor_spec *spec, int m,
 
     if (spec->placement[m].kind != DTENSOR_HEADTAIL || rows % twice == 0)
         return 0;
-    return dtn_fail(err, DTENSOR_EINVAL, "attention: a sequence of %lld is not "
-                    "cut into heads and tails of one length by %d ranks (it "
-                    "can be %lld or %lld; or cut it by S(2))", (long long)rows,
+    return dtn_fail(err, DTENSOR_EINVAL, "attention: a sequence of %lld has no "
+                    "heads and tails of one length over %d ranks (it can be "
+                    "%lld or %lld; or shard it by S(2))", (long long)rows,
                     spec->mesh->size[m], (long long)below,
                     (long long)(below + twice));
 }
@@ -217,19 +217,21 @@ static int method_fail(const struct dtensor_spec in[3],
 
     if (way->cut < 0)
         return dtn_fail(err, DTENSOR_EINVAL, "attention: method %s needs one "
-                        "mesh dimension that cuts dimension 2 of queries, keys "
-                        "and values alike, and nothing else to redistribute",
+                        "mesh dimension that shards dimension 2 of queries, "
+                        "keys and values alike, and nothing else to "
+                        "redistribute",
                         name);
     if (method == DTENSOR_ATTENTION_HEADS)
         return dtn_fail(err, DTENSOR_EINVAL, "attention: method heads cannot "
-                        "cut %lld heads over %d ranks evenly (ring and gather "
-                        "can do without)", (long long)in->shape[1], way->n);
+                        "shard %lld heads over %d ranks evenly (ring and "
+                        "gather can do without)", (long long)in->shape[1],
+                        way->n);
     if (in->mesh->memory != DTENSOR_HOST)
         return dtn_fail(err, DTENSOR_EINVAL, "attention: method %s is not "
                         "computed in memory of a device (take heads)", name);
     return dtn_fail(err, DTENSOR_EINVAL, "attention: method ring needs as many "
                     "rows on each rank, but %lld queries or %lld keys are not "
-                    "cut evenly over %d ranks (take gather)",
+                    "sharded evenly over %d ranks (take gather)",
                     (long long)in->shape[SEQUENCE],
                     (long long)in[1].shape[SEQUENCE], way->n);
 }
@@ -239,7 +241,7 @@ static void choose(struct dtn_attention_way *way, bool repro)
 {
     way->method = DTENSOR_ATTENTION_WHOLE;
     way->why = repro ? "repro: the ring and gathering have other bits"
-                     : "no mesh dimension cuts all sequences alike";
+                     : "no mesh dimension shards all sequences alike";
     for (int i = repro ? DTENSOR_ATTENTION_HEADS : DTENSOR_ATTENTION_RING;
          i < DTENSOR_ATTENTION_WHOLE; i++)
         if (way->ns[i] < INFINITY && (way->method == DTENSOR_ATTENTION_WHOLE ||
@@ -267,8 +269,8 @@ static int specs_check(const struct dtensor_spec in[3],
     if (options->causal && in[0].shape[SEQUENCE] != in[1].shape[SEQUENCE] &&
         cut_of(in) >= 0)
         return dtn_fail(err, DTENSOR_EINVAL, "attention: %lld queries and %lld "
-                        "keys under a causal mask (cut sequences have one "
-                        "length then)", (long long)in[0].shape[SEQUENCE],
+                        "keys under a causal mask (sharded sequences then "
+                        "have one length)", (long long)in[0].shape[SEQUENCE],
                         (long long)in[1].shape[SEQUENCE]);
     return 0;
 }

@@ -52,8 +52,8 @@ int dtensor_spec_dim_map(const struct dtensor_spec *spec, int map[],
                 continue;
             if (made[d] >= 0)
                 return dtn_fail(err, DTENSOR_EINVAL, "spec: tensor dimension "
-                                "%d is cut by mesh dimensions %d and %d, which "
-                                "no dim_map can say (see "
+                                "%d is sharded by mesh dimensions %d and %d, "
+                                "which no dim_map can say (see "
                                 "dtensor_spec_num_shards)", d, made[d], m);
             made[d] = m;
         }
@@ -116,8 +116,8 @@ int dtensor_spec_set_order(struct dtensor_spec *spec, const int place[],
 
         if (n < 0)
             return dtn_fail(err, DTENSOR_EINVAL, "spec: the order of the mesh "
-                            "dimensions that cut tensor dimension %d is none "
-                            "(give them 0, 1, ... once each)", d);
+                            "dimensions that shard tensor dimension %d is "
+                            "none (give them 0, 1, ... once each)", d);
         for (int k = 0; k < n; k++) {
             struct dtensor_placement *p = &made.placement[list[k]];
 
@@ -172,8 +172,8 @@ int dtensor_spec_order(const struct dtensor_spec *spec, int place[],
             if (!order_insert(spec, m, list, n++))
                 return dtn_fail(err, DTENSOR_EINVAL, "spec: placement %d is in "
                                 "no shard order: of the mesh dimensions to its "
-                                "right, none that cut tensor dimension %d make "
-                                "its factor", m, d);
+                                "right, none that shard tensor dimension %d "
+                                "make its factor", m, d);
         }
         for (int k = 0; k < n; k++)
             made[list[k]] = k;

@@ -345,7 +345,7 @@ static int placement_take_place(struct placement_word *w,
     if (!placement_number(&at, &place) || at != whole.end - 1 || place < 0 ||
         place >= DTENSOR_MAX_DIMS || *w->begin != 'S')
         return dtn_fail(err, DTENSOR_EINVAL, WORD_FMT "; brackets say which "
-                        "mesh dimension cuts first, as in S(0)[1],S(0)[0]",
+                        "mesh dimension shards first, as in S(0)[1],S(0)[0]",
                         WORD_ARGS(&whole));
     w->place = (int)place;
     return 0;

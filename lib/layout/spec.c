@@ -131,9 +131,9 @@ static int spec_check_sizes(const struct dtensor_spec *spec, int m, int64_t N,
     }
     if (sum != (uint64_t)N)
         return dtn_fail(err, DTENSOR_EINVAL, "spec: the lengths of placement "
-                        "%d add up to %llu, but there are %lld elements to cut "
-                        "(they must be the same)", m, (unsigned long long)sum,
-                        (long long)N);
+                        "%d add up to %llu, but there are %lld elements to "
+                        "shard (they must be the same)", m,
+                        (unsigned long long)sum, (long long)N);
     return 0;
 }
 

@@ -238,20 +238,21 @@ static void bad_calls(struct job *job)
     struct dtensor_attention_options how = { .causal = 1 };
     struct dtensor *out = NULL;
 
-    refused(job, "HT(2)", &odd, &how, "a sequence of 10 is not cut into heads "
-            "and tails of one length by 4 ranks (it can be 8 or 16; or cut it "
+    refused(job, "HT(2)", &odd, &how, "a sequence of 10 has no heads and "
+            "tails of one length over 4 ranks (it can be 8 or 16; or shard it "
             "by S(2))");
     refused(job, "S(2)", &two, &how, "16 queries and 24 keys under a causal "
             "mask");
     how.method = DTENSOR_ATTENTION_RING;
     refused(job, "S(2)", &odd, &how, "method ring needs as many rows on each "
-            "rank, but 10 queries or 10 keys are not cut evenly over 4 ranks");
+            "rank, but 10 queries or 10 keys are not sharded evenly over 4 "
+            "ranks");
     refused(job, "R", &s, &how, "method ring needs one mesh dimension that "
-            "cuts dimension 2");
+            "shards dimension 2");
     refused(job, "P", &s, &how, "method ring needs one mesh dimension");
     how.method = DTENSOR_ATTENTION_HEADS;
-    refused(job, "S(2)", &odd, &how, "method heads cannot cut 3 heads over 4 "
-            "ranks evenly");
+    refused(job, "S(2)", &odd, &how, "method heads cannot shard 3 heads over "
+            "4 ranks evenly");
     how.method = (enum dtensor_attention_method)17;
     refused(job, "S(2)", &s, &how, "there is no method 17");
     need(dtensor_attention(NULL, NULL, NULL, NULL, &out, &job->err) ==

@@ -196,17 +196,17 @@ static void test_bad_orders(void)
 {
     static const struct { const char *placements, *want; } t[] = {
         { "SS(0,3),S(0)", "spec: placement 0 is in no shard order: of the mesh "
-          "dimensions to its right, none that cut tensor dimension 0 make its "
-          "factor" },
+          "dimensions to its right, none that shard tensor dimension 0 make "
+          "its factor" },
         { "S(0),SS(0,2)", "spec: placement 1 is in no shard order: of the mesh "
-          "dimensions to its right, none that cut tensor dimension 0 make its "
-          "factor" },
+          "dimensions to its right, none that shard tensor dimension 0 make "
+          "its factor" },
         { "SS(0,2),S(1)", "spec: placement 0 is in no shard order: of the mesh "
-          "dimensions to its right, none that cut tensor dimension 0 make its "
-          "factor" },
+          "dimensions to its right, none that shard tensor dimension 0 make "
+          "its factor" },
         { "C(0,2),R", "spec: placement 0 is in no shard order: of the mesh "
-          "dimensions to its right, none that cut tensor dimension 0 make its "
-          "factor" },
+          "dimensions to its right, none that shard tensor dimension 0 make "
+          "its factor" },
     };
     struct dtensor_spec spec;
     struct dtensor_error err;
@@ -226,7 +226,7 @@ static void test_bad_orders(void)
     spec = spec_of((const int[]){ 4, 2 }, 2, "S(1),S(1)", 2,
                    (const int64_t[]){ 9, 9 });
     dtensor_spec_set_order(&spec, (const int[]){ 0, 0 }, &err);
-    is(err.text, "spec: the order of the mesh dimensions that cut tensor "
+    is(err.text, "spec: the order of the mesh dimensions that shard tensor "
        "dimension 1 is none (give them 0, 1, ... once each)", "refused");
     spec = spec_of((const int[]){ 4, 2 }, 2, "R,S(1)", 2,
                    (const int64_t[]){ 9, 9 });
@@ -252,8 +252,8 @@ static void test_maps(void)
                    (const int64_t[]){ 18, 20, 30 });
     map[0] = 7;
     dtensor_spec_dim_map(&spec, map, &err);
-    is(err.text, "spec: tensor dimension 1 is cut by mesh dimensions 0 and 1, "
-       "which no dim_map can say (see dtensor_spec_num_shards)", "refused");
+    is(err.text, "spec: tensor dimension 1 is sharded by mesh dimensions 0 and "
+       "1, which no dim_map can say (see dtensor_spec_num_shards)", "refused");
     dtensor_spec_num_shards(&spec, shards);
     ok(map[0] == 7 && shards[0] == 1 && shards[1] == 8, "but 8 shards");
 }

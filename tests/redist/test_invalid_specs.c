@@ -73,7 +73,7 @@ bad[] = {
     { "4.6", NULL, "placements: there are none; expected one for each of "
       "the 2 mesh dimensions, such as \"S(0)\" or \"R\"", 2 },
     { "3", "S(0)[1]S(0)[1]", "spec: the order of the mesh dimensions that "
-      "cut tensor dimension 0 is none (give them 0, 1, ... once each)", 2 },
+      "shard tensor dimension 0 is none (give them 0, 1, ... once each)", 2 },
     { "3", "SS(0,2)[0],S(0)[1]", "spec: placement 0 is not S(dimension), "
       "and only these can be put in another order", 2 },
     { "12", "S(0:1,2,3),R", "placements: word 1 of \"S(0:1,2,3),R\" is "
@@ -147,7 +147,7 @@ static const struct spec_row {
     { "12", { F32, .placement = { { .kind = DTENSOR_SHARD,
                                     .sizes = (const int64_t[]){ 3, 4 } } } },
       "spec: the lengths of placement 0 add up to 7, but there are 8 elements "
-      "to cut (they must be the same)" },
+      "to shard (they must be the same)" },
     { "12", { F32, .placement = { { .kind = DTENSOR_SHARD,
                                     .sizes = (const int64_t[]){ -1, 9 } } } },
       "spec: length 0 of placement 0 is -1; expected 0 or more" },
@@ -234,20 +234,20 @@ static void orders(struct dtensor_ctx *ctx)
     int shards[2];
 
     row("3", dtensor_spec_set_order(&spec, (const int[]){ 1, 1, -1 }, &why),
-        "spec: the order of the mesh dimensions that cut tensor dimension 0 is "
-        "none (give them 0, 1, ... once each)");
+        "spec: the order of the mesh dimensions that shard tensor dimension 0 "
+        "is none (give them 0, 1, ... once each)");
     row("3", dtensor_spec_set_order(&spec, (const int[]){ 0, 2, -1 }, &why),
-        "spec: the order of the mesh dimensions that cut tensor dimension 0 is "
-        "none (give them 0, 1, ... once each)");
+        "spec: the order of the mesh dimensions that shard tensor dimension 0 "
+        "is none (give them 0, 1, ... once each)");
     row("3", dtensor_spec_set_order(&strided, (const int[]){ 0, 1, -1 }, &why),
         "spec: placement 0 is not S(dimension), and only these can be put in "
         "another order");
     row("3", dtensor_spec_order(&strided, out.number, &why),
         "spec: placement 0 is in no shard order: of the mesh dimensions to its "
-        "right, none that cut tensor dimension 0 make its factor");
+        "right, none that shard tensor dimension 0 make its factor");
     row("3", dtensor_spec_dim_map(&spec, out.number, &why),
-        "spec: tensor dimension 0 is cut by mesh dimensions 0 and 1, which no "
-        "dim_map can say (see dtensor_spec_num_shards)");
+        "spec: tensor dimension 0 is sharded by mesh dimensions 0 and 1, "
+        "which no dim_map can say (see dtensor_spec_num_shards)");
     beyond.placement[1].dim = 2;
     row("2.1", dtensor_spec_set_order(&beyond, (const int[]){ 0, 0, -1 }, &why),
         "spec: placement 1 is of dimension 2, but the tensor has 2 dimensions");

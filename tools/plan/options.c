@@ -38,7 +38,7 @@ static const struct plan_row plan_rows[] = {
       "f32 (the default) f64 f16 bf16 i8 u8 ..." },
     { "names", 'n', "A,B", AT(names), "names of the mesh dimensions" },
     { "cluster", 'C', "FILE", AT(cluster),
-      "cluster file: hosts, wires, meshes, figures" },
+      "cluster file: hosts, transports, meshes, costs" },
     { "per-host", 'H', "N", AT(per_host),
       "without a file: ranks on a host (default all)" },
     { "route", 'r', "ROUTE", AT(route),
