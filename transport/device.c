@@ -202,9 +202,9 @@ static int device_unopened(const struct dtn_device_name *device,
                           "uverbs*? a container needs them passed in");
 }
 
-/* The first device, of those up to that of `port`, which the process was too
- * poor to look at.  Who takes the next one instead may be on another network
- * than its peers.
+/* The first device, of those up to that of `port`, for which the process lacked
+ * memory or descriptors.  A rank that takes the next one instead may be on
+ * another network than its peers.
  */
 static const struct dtn_device_name *
 device_unseen(const struct dtn_devices *devices, const struct dtn_port *port)

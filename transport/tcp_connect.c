@@ -62,8 +62,8 @@ static struct dtn_tcp_peer *tcp_peer_get(struct dtn_tcp *tcp, int rank)
     return p;
 }
 
-/* One keep-alive probe more than dead_after needs: dtn_tcp_probe_silent() sees
- * the silence first, if something was sent, and has a better message.
+/* One keep-alive probe more than dead_after needs.  So if something was sent,
+ * dtn_tcp_probe_silent() sees the silence first, and it has a better message.
  */
 static void tcp_tune(const struct dtn_tcp *tcp, int fd)
 {
@@ -71,8 +71,8 @@ static void tcp_tune(const struct dtn_tcp *tcp, int fd)
     dtn_keepalive(fd, tcp->conf, 1);
 }
 
-/* The proof of who connects is of the key of the other; that of the answer is
- * of its own.
+/* The side that connects proves that it has the key of the other side; the
+ * answer proves that this side has its own key.
  */
 static void hello_prove(const struct tcp_hello *hello, bool answer,
                         const unsigned char key[DTN_SECRET_BYTES],
@@ -82,8 +82,8 @@ static void hello_prove(const struct tcp_hello *hello, bool answer,
                      offsetof(struct tcp_hello, proof));
 }
 
-/* 0, EAGAIN or EPEER.  A new connection takes so few bytes at once, or is
- * broken.
+/* 0, EAGAIN or EPEER.  A new connection takes these few bytes in one call,
+ * unless it is broken.
  */
 static int hello_send(const struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
                       const struct dtn_tcp_address *to)

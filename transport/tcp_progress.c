@@ -58,9 +58,9 @@ static bool stream_unsent(struct dtn_tcp *tcp, struct dtn_tcp_peer *p)
            ioctl(p->fd, SIOCOUTQ, &left) == 0 && left > 0;
 }
 
-/* A closed socket answers what still comes from the peer, such as a CREDIT,
- * with a reset, and then drops what it has not sent.  Most often all was sent,
- * and this takes no time.
+/* If a frame of the peer, such as a CREDIT, arrives at a closed socket, the
+ * kernel resets the connection and drops what was not sent yet.  So wait until
+ * all was sent; usually it was, and this takes no time.
  */
 void dtn_tcp_stream_linger(struct dtn_tcp *tcp)
 {

@@ -251,8 +251,8 @@ int dtn_tcp_stream_push(struct dtn_tcp *tcp, struct dtn_tcp_peer *p)
 
 /* ----------------------------------------------------- puts and signals --- */
 
-/* May a PUT or kept data begin?  Only one of them waits at a time: EAGAIN.  The
- * PUT before goes first, with MSG_MORE: this one follows.
+/* May a PUT or kept data begin?  Only one of them waits at a time; EAGAIN: one
+ * waits.  The held PUT is sent first, with MSG_MORE, because this one follows.
  */
 static int stream_ready(struct dtn_tcp *tcp, struct dtn_tcp_peer *p)
 {

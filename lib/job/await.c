@@ -176,10 +176,10 @@ static int await_blame(struct dtensor_ctx *ctx, int peer, int health,
                       dtensor_errname(health), *why ? ": " : "", why);
 }
 
-/* How long last messages of a rank that died may be on their way, or not read
- * yet by this rank, which has computed.  None are if this rank maps the memory
- * that they are in.  On this host they come at once, while the kernel may free
- * memory for half a second before it closes the sockets of the dead.
+/* How long the last messages of a dead rank may be on their way, or not be read
+ * yet because this rank has computed.  0 if this rank maps the memory that they
+ * are in.  On one host messages arrive at once, but the kernel may free memory
+ * for half a second before it closes the sockets of a dead process.
  */
 static int64_t await_last_ns(const struct dtensor_ctx *ctx, int peer,
                              enum dtn_loss loss)
@@ -210,8 +210,8 @@ static bool await_lost(const struct dtensor_ctx *ctx, int peer,
     return dtn_now_ns() - since_ns >= await_last_ns(ctx, peer, failure->loss);
 }
 
-/* A peer may send its last signal and leave: if `listening`, that signal counts
- * more than that the peer is gone.
+/* A peer may send its last signal and leave.  If `listening`, that signal is
+ * taken before the peer counts as gone.
  */
 int dtn_peer_check(struct dtensor_ctx *ctx, int peer, bool listening,
                    const struct dtn_wait *wait)
@@ -243,7 +243,7 @@ int dtn_peer_failure_report(struct dtensor_ctx *ctx, int peer)
 }
 
 /* op_timeout has passed.  If a rank is lost, the peer may wait for it, or for
- * another that does; so all name the one that is lost.
+ * another that waits for it.  So all ranks name the lost one.
  */
 int dtn_await_expired(struct dtensor_ctx *ctx, int peer, int64_t since_ns)
 {

@@ -414,9 +414,9 @@ static bool stalled_call(const struct dtn_peer_call_report *report,
 
 /* This rank has waited long, and sends its call.  So two ranks find that they
  * made different calls with the same number over the same ranks, even if
- * neither waits for the other: two roots of a broadcast.  The same finds a send
- * of more than fits in a signal that meets a recv of less: both wait, one for
- * READY, the other for data in a signal.
+ * neither waits for the other, for example two roots of a broadcast.  It also
+ * finds a send that is too long for a signal and meets a shorter recv: the one
+ * waits for READY, the other for data in a signal.
  */
 static int stalled_judge(struct dtensor_ctx *ctx)
 {

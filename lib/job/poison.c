@@ -113,7 +113,7 @@ int dtn_call_give_up(const struct dtn_group *group, int rc,
 /* ---------------------------------------------- failures of other ranks --- */
 
 /* A rank that this call needs and that left before it was connected; -1: none.
- * If it stood between this rank and another in the tree, nothing is heard of
+ * If it was between this rank and another in the tree, this rank does not learn
  * why the other gave up.
  */
 static int poison_left(struct dtensor_ctx *ctx)

@@ -150,9 +150,9 @@ char *dtn_stall_words(const struct dtensor_ctx *ctx, int peer, int64_t since_ns,
     return buf;
 }
 
-/* One line; of a peer that waits itself, and so is not the cause, only for
- * DTN_LOG=info, unless the two cannot connect.  dtensor-run asks for these
- * lines, and for no others.
+/* Log one line.  If the peer waits itself, it is not the cause, and the line
+ * needs DTN_LOG=info, unless the two cannot connect.  dtensor-run asks for
+ * these lines only.
  */
 static void stall_log(struct dtensor_ctx *ctx, int peer, int64_t waited_ns,
                       const struct dtn_rank_status *status)

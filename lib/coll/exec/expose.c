@@ -132,10 +132,10 @@ static int trial_best(const struct dtn_exec_trials *trials, int n)
     return best;
 }
 
-/* After a run by the method that is kept.  If other programs want the CPUs, the
+/* After a run by the method that is kept.  If other programs use the CPUs, the
  * window waits a time slice for each piece: 8 MiB took a second, and 0.1 s
- * staged.  Then it is left until the next trials.  If a peer wants the window,
- * so does this rank: it would stage for nothing.
+ * staged.  Then it is not used until the next trials.  If a peer asks for the
+ * window, this rank asks for it too, since it would stage in vain.
  */
 static void trial_review(struct dtn_exec_trials *trials,
                          const struct dtn_exec_run *run)

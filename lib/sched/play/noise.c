@@ -2,9 +2,9 @@
  *
  * A daemon that runs for 10 us each ms costs a rank 1 %, but of 10,000 ranks
  * that wait for each other some rank is interrupted in almost every step.
- * Interruptions come from a distribution or from a trace, such as a loop that
- * reads the clock can record.  What begins while a rank waits delays it only if
- * it is not over when the rank goes on.
+ * Interruptions come from a distribution or from a trace, which a loop that
+ * reads the clock can record.  An interruption that begins while a rank waits
+ * delays the rank only if it lasts longer than the wait.
  */
 #include "sched/play/noise.h"
 #include "base/array.h"

@@ -1,8 +1,9 @@
 /* path.c - the critical path: what the last rank had waited for
  *
- * From the last step of the slowest rank back to the wait before it that took
- * time, to the signal that ended it, to the rank that sent that, and so on: to
- * make the call faster, something on this path must become faster.
+ * The path begins at the last step of the slowest rank.  It goes back to the
+ * wait before it that took time, to the signal that ended this wait, to the
+ * rank that sent the signal, and so on.  To make the call faster, something on
+ * this path must become faster.
  */
 #include "base/array.h"
 #include "base/error.h"

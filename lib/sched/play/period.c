@@ -2,9 +2,9 @@
  *
  * Rank 0 of a ring over 8 ranks puts to 1 and waits for 7, rank 3 puts to 4 and
  * waits for 2: with a period of 1 they do the same.  In a tree they do not: the
- * root sends 3 messages, rank 1 none.  First and last rank of a period are
- * compared with those of the next, a middle and the last period, since to make
- * all schedules of a large job is what a period saves.
+ * root sends 3 messages, rank 1 none.  The first and the last rank of a period
+ * are compared with those of the next, a middle and the last period.  To
+ * compare all would make all schedules of a large job, which a period avoids.
  */
 #include "sched/play.h"
 #include "sched/sched.h"

@@ -1,4 +1,4 @@
-/* report.c - what a simulation tells: events, ends of jobs, busiest links */
+/* report.c - what a simulation reports: events, ends of jobs, busiest links */
 #include "base/error.h"
 #include "sched/play/player.h"
 #include "dtensor.h"
