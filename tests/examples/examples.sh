@@ -50,7 +50,7 @@ example sgd
 example attention
 example layer
 example layer sequence
-is "with the sequence cut a layer computes the same" \
+is "with sharded sequences a layer computes the same" \
     "$("$run" -n 2 "$top_builddir/tests/examples/layer" sequence)" \
     "$("$run" -n 2 "$top_builddir/tests/examples/layer")"
 # A text that people have written.

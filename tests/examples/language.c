@@ -62,8 +62,8 @@ static struct dtensor_module *model_make(struct dtensor_ctx *ctx)
     return top;
 }
 
-/* How a parameter lies on (dp, tp): what each module computes is cut along tp,
- * or what it reads; nothing is cut along dp.
+/* The placements of a parameter on (dp, tp): it is sharded along tp, by the
+ * output of its module or by the input; along dp it is replicated.
  */
 static const char *place(const struct dtensor_module *module,
                          const char *param, void *arg)
@@ -110,7 +110,7 @@ static int64_t letter(int i)
     return c == '-' ? 26 : c - 'a';
 }
 
-/* Rows of the text from `at` on, cut along dp. */
+/* Rows of the text from `at` on, sharded along dp. */
 static struct dtensor *rows(const struct dtensor_mesh *mesh, int at)
 {
     static const int64_t shape[] = { BATCH, LENGTH };

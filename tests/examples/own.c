@@ -26,7 +26,7 @@ static double softsign(double x, const double *grad)
     return grad ? *grad / (down * down) : x / down;
 }
 
-/* The tensor that lies as x, of what softsign() makes of each element. */
+/* softsign() of each element, with the placements of x. */
 static int map(const struct dtensor *x, const struct dtensor *grad,
                struct dtensor **yp, struct dtensor_error *why)
 {
