@@ -31,10 +31,9 @@ enum dtn_senders {
     DTN_SENDERS_ONE,              /* one: a tree, or the root with all        */
     DTN_SENDERS_ROOT,             /* the root, which moves all bytes itself   */
     DTN_SENDERS_TWO,              /* two: two trees                           */
-    DTN_SENDERS_RING,             /* the last, to the next host: what comes   */
-                                  /* is passed on at once                     */
-    DTN_SENDERS_LOCKSTEP          /* the last, to the next host: each step    */
-                                  /* waits until the next rank is ready       */
+    DTN_SENDERS_RING,             /* the last, to the next host (rings.c)     */
+    DTN_SENDERS_LOCKSTEP          /* the same, but the first pass waits until */
+                                  /* the next rank is ready                   */
 };
 
 /* The cost of a call by an emitter on the busiest rank. */
@@ -72,6 +71,8 @@ struct dtn_weight {
     double overlaps;              /* share that is posted at once: between    */
                                   /* hosts a message is posted while another  */
                                   /* moves                                    */
+    double stalls;                /* of two trees: how much longer bytes take */
+                                  /* between hosts, as ranks wait for both    */
     bool incast;                  /* incast: every rank receives from all     */
                                   /* others at once                           */
     double waits;                 /* of the host for its device, if it copies */

@@ -9,6 +9,7 @@
 #include "sched/links.h"
 #include "sched/emitters.h"
 #include "sched/model.h"
+#include "sched/rings.h"
 #include "sched/units.h"
 #include "dtensor.h"
 
@@ -24,11 +25,13 @@ static void load_link(const struct dtn_model *model,
 {
     const struct dtn_growth doublings = { .log2n = weight->incast
                                         ? model->incast_factor : 0 };
+    const double path = dtn_term_part(weight->moved.chunk, part)
+                      * units->chunk;         /* of the first chunk           */
     double hops = dtn_term_part(weight->hops, part);
-    double moved = dtn_amount_part(&weight->moved, units, part)
+    double moved = dtn_amount_part(&weight->moved, units, part) - path
                  + (part->constants ? weight->thinned * units->whole
                                       * -log2(units->filled) : 0);
-    double rooted = dtn_amount_part(&weight->rooted, units, part)
+    double rooted = dtn_amount_part(&weight->rooted, units, part) + path
                   + (part->sharing > 0 ? dtn_fanned_part(weight, units, part)
                                        : 0);
     double messages = dtn_term_part(weight->messages, part)
@@ -88,39 +91,9 @@ void dtn_load_add(const struct dtn_model *model,
     load_local(weight, &units, stretch, load);
 }
 
-/* A ring over several hosts: every rank takes part, and those at the borders of
- * hosts count.  Half of what they post goes to the other host, half stays
- * inside.  What is passed on at once leaves a host once on its way past all its
- * ranks; if it takes no messages that grow with the ranks, it is posted and
- * offered at each.  The first pass of a ring in lockstep waits at each step for
- * the next host, a second one passes on.
- */
-static void load_ring(const struct dtn_model *model,
-                      const struct dtn_weight *weight,
-                      const struct dtn_units *units, double stretch,
-                      double load[DTENSOR_NCOSTS])
-{
-    const bool locked = weight->senders == DTN_SENDERS_LOCKSTEP;
-    const double inside = (weight->hops.per_peer - locked)
-                        * (units->n - model->hosts);
-    double posted, passed = 0;
-
-    if (weight->each_chunk.per_peer == 0 && weight->messages.per_peer == 0)
-        passed = 2 * weight->hops.per_peer;
-    load_link(model, weight, units, &(struct dtn_peers){ 1, units->n, true, 1 },
-              stretch, load);
-    posted = model->locals > 1 ? load[DTENSOR_COST_INTER_MESSAGES] / 2 : 0;
-    load[DTENSOR_COST_INTER_HOPS] -= inside;
-    load[DTENSOR_COST_INTRA_HOPS] += inside;
-    load[DTENSOR_COST_INTER_MESSAGES] += passed * (model->hosts - 1) - posted;
-    load[DTENSOR_COST_INTRA_MESSAGES] += passed * (units->n - model->hosts)
-                                       + posted;
-}
-
-/* Shifts by 1, 2, 4 lead only the last ranks of a host to the next one, but all
- * wait for them in the end: once in log2 n rounds, in each of n - 1.  The ranks
- * of a host use the device in turn, and wait while others use it; with log2 n
- * rounds a third of the time.
+/* In n - 1 shifts the ranks near the end of a host wait for other hosts, too.
+ * The ranks of a host use the device in turn, and wait while others use it: all
+ * the time if all shifts are as long, else a third of it.
  */
 static void load_shift(const struct dtn_model *model,
                        const struct dtn_weight *weight,
@@ -129,11 +102,11 @@ static void load_shift(const struct dtn_model *model,
 {
     const double *ns = model->ns;
     const double late = weight->hops.per_peer * (beyond->below - 1);
-    const double hidden = weight->hops.per_peer > 0 ? 1 : 1 / 3.0;
+    const bool even = weight->hops.per_peer > 0
+                   || weight->moved.whole.log2n > 0;
+    const double hidden = even ? 1 : 1 / 3.0;
     double own;
 
-    if (weight->hops.log2n > 0)
-        load[DTENSOR_COST_INTER_HOPS] += weight->hops.log2n;
     load[DTENSOR_COST_INTER_HOPS] += late;
     load[DTENSOR_COST_INTRA_HOPS] -= late;
     own = load[DTENSOR_COST_INTER_HOPS] * ns[DTENSOR_COST_INTER_HOPS]
@@ -143,43 +116,53 @@ static void load_shift(const struct dtn_model *model,
              load[DTENSOR_COST_INTER_BYTES] * (1 - 1 / beyond->sharing));
 }
 
-/* How many ranks of a host send to others at the same time.  Of two trees
- * between two hosts only half of the edges at the top cross.
+/* How many ranks of a host send to others at the same time.  Of two trees one
+ * edge leads each way between two hosts; of more hosts it is three for each two
+ * hosts.  A port that one rank has to itself serves its children in turn, piece
+ * by piece: the longer a chunk is, the less do they wait.
  */
 static double load_senders(const struct dtn_model *model,
-                           const struct dtn_weight *weight)
+                           const struct dtn_weight *weight,
+                           const struct dtn_units *units)
 {
     const double all = model->ranks_per_device;
+    const double turns = all > 1 ? 1 : dtn_pieces(units->chunk);
 
     if (weight->senders <= DTN_SENDERS_SHIFT)
         return all;
     if (weight->senders == DTN_SENDERS_TWO)
-        return fmin(all, 2 - 2.0 / model->hosts / model->hosts);
+        return fmin(all, model->hosts == 2 ? 1 : 1.5)
+             * (1 + (weight->stalls - 1) / turns);
     return 1;
 }
 
-/* What the CPU does while the network moves bytes: it moves those inside the
- * host if all is posted at once, and reduces the chunks before.
+/* If all is posted at once, the CPU moves the bytes inside the host while the
+ * network moves the others.
  */
 static void load_hide(const struct dtn_model *model,
                       const struct dtn_weight *weight,
-                      const struct dtn_units *units,
                       double load[DTENSOR_NCOSTS])
 {
+    const double *ns = model->ns;
+    double *inside = &load[DTENSOR_COST_INTRA_BYTES];
     const double network = load[DTENSOR_COST_INTER_BYTES]
-                         * model->ns[DTENSOR_COST_INTER_BYTES];
-    const bool posts = weight->overlaps > 0;
-    const enum dtensor_cost cost = posts ? DTENSOR_COST_INTRA_BYTES
-                                         : DTENSOR_COST_FOLDED;
-    const double share = posts ? weight->overlaps : 1 - 1 / units->chunks;
+                         * ns[DTENSOR_COST_INTER_BYTES];
 
-    if (posts ? weight->senders != DTN_SENDERS_ROOT
-              : weight->senders == DTN_SENDERS_LOCKSTEP && model->locals == 1)
-        load[cost] -= share * fmin(load[cost], network / model->ns[cost]);
+    if (weight->senders != DTN_SENDERS_ROOT)
+        *inside -= weight->overlaps
+                 * fmin(*inside, network / ns[DTENSOR_COST_INTRA_BYTES]);
 }
 
-/* Add the cost of a weight over all ranks of several hosts.  Two trees leave a
- * host one level below its ranks: over hosts of 8, 8 is the parent of 4.
+/* Is it a ring, or a pipeline of two ranks, which is a ring of two? */
+static bool load_is_ring(const struct dtn_weight *weight, int n)
+{
+    return weight->senders >= DTN_SENDERS_RING
+        || (weight->senders == DTN_SENDERS_TWO && n == 2);
+}
+
+/* Add the cost of a weight over all ranks of several hosts.  Two trees, and
+ * shifts by 1, 2, 4, leave a host one level below its ranks: over hosts of 8, 8
+ * is the parent of 4, and a shift by 4 leads half of the ranks to the next one.
  */
 void dtn_load_hosts(const struct dtn_model *model,
                     const struct dtn_weight *weight, int n, double whole,
@@ -187,20 +170,23 @@ void dtn_load_hosts(const struct dtn_model *model,
 {
     const struct dtn_units units = dtn_units_make(n, whole, weight);
     const int locals = model->uneven ? 1 : model->locals;
-    const int own = weight->senders == DTN_SENDERS_TWO ? (locals + 1) / 2
-                                                       : locals;
+    const bool early = weight->senders == DTN_SENDERS_TWO
+        || (weight->senders == DTN_SENDERS_SHIFT && weight->hops.log2n > 0);
+    const int own = early ? (locals + 1) / 2 : locals;
     const struct dtn_peers inside = { 1, own, false, 0 };
     const struct dtn_peers beyond = { own, n, true,
-                                      load_senders(model, weight) };
+                                      load_senders(model, weight, &units) };
 
-    if (weight->senders >= DTN_SENDERS_RING) {
-        load_ring(model, weight, &units, stretch, load);
-    } else {
-        load_link(model, weight, &units, &beyond, stretch, load);
-        load_link(model, weight, &units, &inside, stretch, load);
+    if (load_is_ring(weight, n)) {
+        dtn_load_ring(model, weight, &units, stretch, load);
+        load[DTENSOR_COST_COPIED] +=
+            stretch * dtn_amount_value(&weight->copied, &units);
+        return;
     }
-    if (weight->senders == DTN_SENDERS_SHIFT && own > 1)
+    load_link(model, weight, &units, &beyond, stretch, load);
+    load_link(model, weight, &units, &inside, stretch, load);
+    if (weight->senders == DTN_SENDERS_SHIFT && locals > 1)
         load_shift(model, weight, &beyond, load);
     load_local(weight, &units, stretch, load);
-    load_hide(model, weight, &units, load);
+    load_hide(model, weight, load);
 }

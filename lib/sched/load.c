@@ -232,16 +232,6 @@ void dtn_model_own_load(const struct dtn_model *model,
         memcpy(load, got, sizeof got);
 }
 
-double dtn_model_ns(const struct dtn_model *model,
-                    const double load[DTENSOR_NCOSTS])
-{
-    double ns = 0;
-
-    for (int c = 0; c < DTENSOR_NCOSTS; c++)
-        ns += load[c] * model->ns[c];
-    return ns;
-}
-
 /* -------------------------------------------------------------- scratch --- */
 
 static double weight_scratch(const struct dtn_model *model,

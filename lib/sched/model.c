@@ -148,3 +148,13 @@ int dtn_model_devices(const struct dtensor_cluster *cluster, int host)
     }
     return devices > 0 ? devices : 1;
 }
+
+double dtn_model_ns(const struct dtn_model *model,
+                    const double load[DTENSOR_NCOSTS])
+{
+    double ns = 0;
+
+    for (int c = 0; c < DTENSOR_NCOSTS; c++)
+        ns += load[c] * model->ns[c];
+    return ns;
+}

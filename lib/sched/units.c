@@ -101,6 +101,8 @@ struct dtn_units dtn_units_make(int n, double whole,
         .filled = fmin(1, fmax(1, ceil(whole / DTN_CACHE_LINE)) / n) };
     double cut = dtn_units_value(&units, weight->chunk.of);
 
+    if (weight->chunk.of == DTN_UNIT_HALF && n == 2)
+        cut = whole;              /* two ranks have one tree                  */
     while (units.chunks < weight->chunk.most
            && cut >= (units.chunks + 1) * (double)weight->chunk.bytes)
         units.chunks++;

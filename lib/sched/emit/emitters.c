@@ -86,7 +86,7 @@ const struct dtn_emitter dtn_emitters[] = {
         .acc.whole = LEVELS(1) } },
     { ROW(ALLREDUCE, "twotree", TWOTREE, PUT, ANY_BYTES),
       .emit = dtn_emit_allreduce_twotree, .weight = {
-        .senders = DTN_SENDERS_TWO, .overlaps = 1,
+        .senders = DTN_SENDERS_TWO, .overlaps = 1, .stalls = 1.15,
         .hops = { .constant = 1, .log2n = 2 },
         .messages = { .constant = -11, .log2n = 6 },
         .each_chunk = ONE(10), .chunk = { DTN_UNIT_HALF, 32 * KIB, 64 },
@@ -113,8 +113,8 @@ const struct dtn_emitter dtn_emitters[] = {
       .emit = dtn_emit_allreduce_hierarchical, .hides = 0.5, .weight = {
         .hops = ONE(4), .messages = OTHERS(4),
         .moved.block = OTHERS(2), .folded.whole = ONE(1) }, .between_hosts = {
-        .incast = true, .overlaps = 1, .hops = ONE(3), .messages = OTHERS(5),
-        .offers = OTHERS(1),
+        .incast = true, .overlaps = 1, .hops = ONE(3), .messages = OTHERS(4),
+        .puts = OTHERS(1), .offers = OTHERS(1),
         .moved.block = OTHERS(2), .folded.block = OTHERS(2),
         .acc.whole = ONE(2) } },
 
@@ -150,7 +150,8 @@ const struct dtn_emitter dtn_emitters[] = {
         .tmp.block = { .constant = 1, .per_peer = 1 } } },
     { ROW(REDUCE, "ring", RING, PUT, ANY_BYTES),
       .emit = dtn_emit_reduce_ring, .weight = {
-        .hops = { .constant = 1, .per_peer = 1 }, .senders = DTN_SENDERS_RING,
+        .senders = DTN_SENDERS_LOCKSTEP,
+        .hops = { .constant = 1, .per_peer = 1 },
         .each_chunk = ONE(3), .chunk = { DTN_UNIT_WHOLE, 64 * KIB, 64 },
         .moved = { .whole = ONE(1),
                    .chunk = { .constant = -1, .per_peer = 1 } },
@@ -166,7 +167,7 @@ const struct dtn_emitter dtn_emitters[] = {
         .acc.whole = LEVELS(1) } },
     { ROW(REDUCE, "twotree", TWOTREE, PUT, ANY_BYTES),
       .emit = dtn_emit_reduce_twotree, .weight = {
-        .senders = DTN_SENDERS_TWO, .overlaps = 1,
+        .senders = DTN_SENDERS_TWO, .overlaps = 1, .stalls = 1.45,
         .hops = { .constant = 1, .log2n = 1 },
         .messages = { .constant = -5, .log2n = 2 },
         .each_chunk = ONE(6), .chunk = { DTN_UNIT_HALF, 32 * KIB, 64 },
@@ -178,7 +179,7 @@ const struct dtn_emitter dtn_emitters[] = {
         .hops = ONE(4), .messages = OTHERS(3),
         .moved.block = OTHERS(2), .folded.whole = ONE(1) }, .between_hosts = {
         .incast = true, .overlaps = 1, .hops = ONE(3), .messages = OTHERS(2),
-        .offers = OTHERS(1),
+        .puts = OTHERS(1), .offers = OTHERS(1),
         .moved.block = OTHERS(2), .folded.block = OTHERS(2),
         .acc.whole = ONE(3) } },
 
@@ -211,7 +212,7 @@ const struct dtn_emitter dtn_emitters[] = {
         .moved.whole = LEVELS(1), .fanned = LEVELS(1) } },
     { ROW(BROADCAST, "twotree", TWOTREE, PUT, ANY_BYTES),
       .emit = dtn_emit_broadcast_twotree, .weight = {
-        .senders = DTN_SENDERS_TWO, .overlaps = 1,
+        .senders = DTN_SENDERS_TWO, .overlaps = 1, .stalls = 1.35,
         .hops = { .constant = 1, .log2n = 1 },
         .messages = { .constant = -4, .log2n = 4 },
         .each_chunk = ONE(4), .chunk = { DTN_UNIT_HALF, 32 * KIB, 64 },
@@ -220,9 +221,11 @@ const struct dtn_emitter dtn_emitters[] = {
       .emit = dtn_emit_broadcast_hierarchical, .weight = {
         .hops = ONE(3), .messages = OTHERS(2), .moved.whole = ONE(1) },
       .between_hosts = {
-        .incast = true, .hops = ONE(3),
-        .messages = { .constant = -2, .per_peer = 4 },
-        .moved.block = OTHERS(2) } },
+        .incast = true, .overlaps = 1, .hops = ONE(2.5),
+        .offers = OTHERS(1),
+        .messages = { .constant = -1, .per_peer = 4 },
+        .puts = { .constant = -1, .per_peer = 2 },
+        .moved.block = { .constant = -1, .per_peer = 3 } } },
 
     { ROW(ALLGATHER, "carry", DIRECT, PUT, DTN_EAGER_MAX),
       .emit = dtn_emit_allgather_eager, .weight = {
@@ -316,7 +319,8 @@ const struct dtn_emitter dtn_emitters[] = {
         .senders = DTN_SENDERS_ONE,
         .hops = LEVELS(2),
         .messages = { .constant = 1, .log2n = 1 },
-        .message = DTN_UNIT_WHOLE, .moved.whole = { .constant = 1, .log2n = 1 },
+        .message = DTN_UNIT_WHOLE,
+        .moved = { .whole = LEVELS(1), .block = OTHERS(1) },
         .folded.whole = LEVELS(2), .copied.block = ONE(1),
         .acc.whole = LEVELS(1) } },
     { ROW(REDUCE_SCATTER, "halving", HALVING, PUT, ANY_BYTES),
@@ -330,9 +334,9 @@ const struct dtn_emitter dtn_emitters[] = {
     { ROW(REDUCE_SCATTER, "hierarchical", HIERARCHICAL, HOST, ANY_BYTES),
       .emit = dtn_emit_reduce_scatter_hierarchical, .hides = 1,
       .weight = {
-        .hops = ONE(3), .messages = OTHERS(3), .moved.block = OTHERS(1),
+        .hops = ONE(2), .messages = OTHERS(2), .moved.block = OTHERS(1),
         .folded.whole = ONE(1) }, .between_hosts = {
-        .incast = true, .overlaps = 1, .hops = ONE(1), .messages = OTHERS(3),
+        .incast = true, .overlaps = 1, .hops = ONE(2), .messages = OTHERS(3),
         .offers = OTHERS(1),
         .moved.block = OTHERS(1), .folded.block = OTHERS(2),
         .acc.whole = ONE(3) } },
