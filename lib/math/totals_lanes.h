@@ -205,8 +205,6 @@ KEYS(f64, double, int64_t, INT64_MAX, sizes, b & INT64_MAX)
 #if LANES_WIDTH == 2
 #define LOAD_f32(some, x) _mm512_cvtps_pd(_mm256_maskz_loadu_ps(some, x))
 #define LOAD_f64(some, x) _mm512_maskz_loadu_pd(some, x)
-#define LOAD_f16(some, x)                                                     \
-    _mm512_cvtps_pd(_mm256_cvtph_ps(_mm_maskz_loadu_epi16(some, x)))
 #define SUM_REST(lanes, kind, at)                                             \
     if (n - i > at) {                                                         \
         const __mmask8 some = (__mmask8)(0xff >> (n - i > at + 7              \
@@ -306,8 +304,7 @@ KEYS(f64, double, int64_t, INT64_MAX, sizes, b & INT64_MAX)
 
 TOTALS(f32, float)
 TOTALS(f64, double)
-SUM(f16, uint16_t, dtn_f16_widen)
-#include "math/columns_f16_lanes.h"
+#include "math/sums_f16_lanes.h"
 TOTAL_OF(sum_any, bf16, uint16_t, dtn_bf16_widen, 0, t + x, t + x)
 
 /* Of bf16, whose sums may be exact: see totals.c. */
@@ -461,7 +458,6 @@ static const struct totals_loops LANES_NAME(loops) = {
 #undef TOTAL_COLUMNS
 #undef LOAD_f32
 #undef LOAD_f64
-#undef LOAD_f16
 #undef SUM_REST
 #undef SUM
 #undef EXTREME

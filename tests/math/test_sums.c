@@ -37,7 +37,9 @@ static void sums_at(int width, const double x[], int n, double found[3])
     found[2] = dtn_total(DTN_TOTAL_SUM, DTENSOR_F32, of[2], n, 0.3, 0);
 }
 
-/* Numbers of all sizes, so that another order of the lanes shows. */
+/* Numbers of all sizes, so that another order of the lanes shows; or of nearly
+ * one size, so that eight of f16 are added as f32.
+ */
 static void test_sum_widths(void)
 {
     double x[DTN_BLOCK], want[3], found[3];
@@ -46,7 +48,7 @@ static void test_sum_widths(void)
     for (int n = 1; n <= DTN_BLOCK; n += n < 70 ? 1 : 63) {
         for (int i = 0; i < n; i++)
             x[i] = ldexp(rand_below(&seed, 1 << 30),
-                         -16 - rand_below(&seed, 30));
+                         -16 - rand_below(&seed, n % 2 ? 30 : 4));
         sums_at(0, x, n, want);
         for (int width = 0; width < 3 && dtn_width_force(width); width++) {
             sums_at(width, x, n, found);
@@ -61,38 +63,45 @@ static void test_sum_widths(void)
 
 /* ------------------------------------------------------------- columns --- */
 
-enum { COLUMNS = DTN_TOTAL_COLUMNS, APART = COLUMNS + 3, ROWS = 97 };
+enum { COLUMNS = 100, APART = COLUMNS + 3, ROWS = 97 };
 
-/* A number of f16 of any size; now and then one that is none. */
-static double draw_f16(void)
+/* A number of f16 of any size, or of nearly one size; now and then, if they are
+ * of any, one that is none.
+ */
+static double draw_f16(bool any)
 {
     static const double odd[] = { (double)INFINITY, (double)-INFINITY,
                                   (double)NAN, -0.0, 65504 };
     const double sign = rand_below(&seed, 2) ? 1 : -1;
 
-    return rand_below(&seed, 200) == 0 ? odd[rand_below(&seed, 5)]
-         : sign * ldexp(rand_below(&seed, 2048), rand_below(&seed, 29) - 24);
+    return any && rand_below(&seed, 200) == 0 ? odd[rand_below(&seed, 5)]
+         : sign * ldexp(rand_below(&seed, 2048),
+                        rand_below(&seed, any ? 29 : 4) - 24);
 }
 
 /* Do `width` columns of f16 have the sums that they have as f32?  Of two NaN
- * the compiler chooses which is added to which.
+ * the compiler chooses which is added to which.  The rows after `any` are of
+ * one size, so that eight are added as f32.
  */
-static bool columns_agree(int width, int rows)
+static bool columns_agree(int width, int rows, int any)
 {
     uint16_t narrow[ROWS * APART];
     float wide[ROWS * APART];
     double sum[COLUMNS], want[COLUMNS];
 
     for (size_t i = 0; i < (size_t)rows * APART; i++) {
-        dtn_store(DTENSOR_F16, narrow, i, draw_f16());
+        dtn_store(DTENSOR_F16, narrow, i, draw_f16((int)i < any * APART));
         wide[i] = (float)dtn_load(DTENSOR_F16, narrow, i);
     }
     for (int k = 0; k < width; k++)
         sum[k] = want[k] = 0.3;
     dtn_total_columns(DTN_TOTAL_SUM, DTENSOR_F16, narrow, APART, rows, width,
                       sum);
-    dtn_total_columns(DTN_TOTAL_SUM, DTENSOR_F32, wide, APART, rows, width,
-                      want);
+    for (int k = 0; k < width; k += DTN_TOTAL_COLUMNS)
+        dtn_total_columns(DTN_TOTAL_SUM, DTENSOR_F32, wide + k, APART, rows,
+                          width - k < DTN_TOTAL_COLUMNS ? width - k
+                                                        : DTN_TOTAL_COLUMNS,
+                          want + k);
     for (int k = 0; k < width; k++)
         if (memcmp(&sum[k], &want[k], sizeof sum[k]) != 0 &&
             !(isnan(sum[k]) && isnan(want[k])))
@@ -106,7 +115,8 @@ static void test_columns(void)
 
     for (int width = 0; width < 3 && dtn_width_force(width); width++)
         for (int n = 1; n <= COLUMNS; n++)
-            differ += !columns_agree(n, 1 + rand_below(&seed, ROWS));
+            differ += !columns_agree(n, 1 + rand_below(&seed, ROWS),
+                                     rand_below(&seed, ROWS) - ROWS / 2);
     dtn_width_force(-1);
     ok(differ == 0, "sums of columns of f16 have the bits of f32 at every "
        "width: %d differ", differ);
