@@ -1,7 +1,7 @@
 /* finish.c - what becomes of a block when the totals of its row are known
  *
- * A block is 512 elements, so that the second and third loop over the result
- * of a norm find it in the L1 cache.
+ * A block is 512 elements, which were just read for the totals, and are in the
+ * L1 cache if the row is not too long.
  */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)
 #pragma GCC optimize("O3", "fp-contract=off", "no-trapping-math")

@@ -3,6 +3,12 @@
  * Included once for each width with LANES_TARGET, the attribute that asks the
  * compiler for it, and LANES_NAME(x), which keeps the names apart.
  */
+#define EACH(value)                                                           \
+    {                                                                         \
+        DTN_INDEPENDENT                                                       \
+        for (int64_t i = 0; i < n; i++)                                       \
+            out[i] = value;                                                   \
+    }
 #define FINISH(kind, T)                                                       \
     LANES_TARGET static void LANES_NAME(exp_##kind)(                          \
         void *to, const void *const from[], int64_t n, const double by[2])    \
@@ -33,19 +39,14 @@
         const T *in = from[0], *weight = from[1], *bias = from[2];            \
         const T mean = (T)by[0], rstd = (T)by[1];                             \
                                                                               \
-        DTN_INDEPENDENT                                                       \
-        for (int64_t i = 0; i < n; i++)                                       \
-            out[i] = (in[i] - mean) * rstd;                                   \
-        if (weight) {                                                         \
-            DTN_INDEPENDENT                                                   \
-            for (int64_t i = 0; i < n; i++)                                   \
-                out[i] = out[i] * weight[i];                                  \
-        }                                                                     \
-        if (bias) {                                                           \
-            DTN_INDEPENDENT                                                   \
-            for (int64_t i = 0; i < n; i++)                                   \
-                out[i] = out[i] + bias[i];                                    \
-        }                                                                     \
+        if (weight && bias)                                                   \
+            EACH((in[i] - mean) * rstd * weight[i] + bias[i])                 \
+        else if (weight)                                                      \
+            EACH((in[i] - mean) * rstd * weight[i])                           \
+        else if (bias)                                                        \
+            EACH((in[i] - mean) * rstd + bias[i])                             \
+        else                                                                  \
+            EACH((in[i] - mean) * rstd)                                       \
     }
 
 FINISH(f32, float)
@@ -57,6 +58,7 @@ static const struct finish_loops LANES_NAME(loops) = {
     .norm = { LANES_NAME(norm_f32), LANES_NAME(norm_f64) },
 };
 
+#undef EACH
 #undef FINISH
 #undef LANES_TARGET
 #undef LANES_NAME

@@ -84,6 +84,15 @@ DTN_FUNCTION float dtn_exp_f32(float x)
     return dtn_times_power_f32(1.0F + rest, k);
 }
 
+/* The same for x <= 0. */
+DTN_FUNCTION float dtn_exp_below_f32(float x)
+{
+    float rest;
+    const float k = dtn_exp_parts_f32(x < -104.0F ? -104.0F : x, &rest);
+
+    return (1.0F + rest) * dtn_power_of_f32(k, 30) * 0x1p-30F;
+}
+
 DTN_FUNCTION float dtn_exp2_f32(float x)
 {
     const float inside = dtn_between_f32(x, -150.0F, 128.0F);

@@ -101,6 +101,15 @@ DTN_FUNCTION double dtn_exp_f64(double x)
     return dtn_times_power_f64(1.0 + rest, k);
 }
 
+/* The same for x <= 0. */
+DTN_FUNCTION double dtn_exp_below_f64(double x)
+{
+    double rest;
+    const double k = dtn_exp_parts_f64(x < -748.0 ? -748.0 : x, &rest);
+
+    return (1.0 + rest) * dtn_power_of_f64(k, 60) * 0x1p-60;
+}
+
 DTN_FUNCTION double dtn_exp2_f64(double x)
 {
     const double inside = dtn_between_f64(x, -1080.0, 1024.0);

@@ -1,7 +1,8 @@
 /* norm.c - layer norm and RMS norm, whole and in passes
  *
- * A row stays in the L1 or L2 cache between the three passes over it.  Sums are
- * f64, what is made of an element has the type of computation.
+ * A row stays in the L1 or L2 cache between the three passes over it; of a
+ * narrow one these are over a copy as f32.  Sums are f64, what is made of an
+ * element has the type of computation.
  */
 #include "math/norm.h"
 #include "math/finish.h"
@@ -49,6 +50,31 @@ static void row_finish(struct dtn_strips *rows, const struct dtn_norm *norm,
     }
 }
 
+/* Rows that are not too long are widened and gathered once each, weight and
+ * bias once for all rows.
+ */
+struct kept_rows {
+    _Alignas(64) float row[DTN_STRIPS_KEPT], weight[DTN_STRIPS_KEPT],
+                       bias[DTN_STRIPS_KEPT], made[DTN_BLOCK];
+};
+
+static void kept_finish(struct dtn_strips *rows, const struct dtn_norm *norm,
+                        struct kept_rows *kept, const double by[2])
+{
+    for (bool on = dtn_strips_block(rows); on;
+         on = dtn_strips_next_block(rows)) {
+        void *to = dtn_strips_place(rows, OUT, kept->made);
+        const void *const from[] = {
+            kept->row + rows->first,
+            norm->weight ? kept->weight + rows->first : NULL,
+            norm->bias ? kept->bias + rows->first : NULL,
+        };
+
+        dtn_finish_norm(DTENSOR_F32, to, from, rows->n, by);
+        dtn_strips_store(rows, OUT, to, kept->made);
+    }
+}
+
 /* What is missing is `in`, which is then not looked at. */
 static struct dtn_array or_in(const struct dtn_array *array,
                               const struct dtn_array *in)
@@ -74,23 +100,59 @@ static double norm_begin(const struct dtn_norm *norm, struct dtn_strips *rows)
     return count;
 }
 
+/* Mean and rstd of a row, which is in `kept` if that is not NULL. */
+static void row_statistics(const struct dtn_norm *norm, double count,
+                           struct dtn_strips *rows, const float *kept,
+                           double by[2])
+{
+    double squares;
+
+    by[0] = !norm->centred ? 0
+          : (kept ? dtn_total_row(DTN_TOTAL_SUM, DTENSOR_F32, kept,
+                                  rows->row.run, 0, 0)
+                  : row_total(rows, DTN_TOTAL_SUM, 0)) / count;
+    squares = kept ? dtn_total_row(DTN_TOTAL_SQUARES, DTENSOR_F32, kept,
+                                   rows->row.run, 0, by[0])
+                   : row_total(rows, DTN_TOTAL_SQUARES, by[0]);
+    by[1] = 1 / sqrt(squares / count + norm->epsilon);
+    if (norm->mean)
+        dtn_strips_set(rows, MEAN, by[0]);
+    if (norm->rstd)
+        dtn_strips_set(rows, RSTD, by[1]);
+}
+
+static void norm_kept(const struct dtn_norm *norm, double count,
+                      struct dtn_strips *rows)
+{
+    struct kept_rows kept;
+    bool more = dtn_strips_first(rows);
+    double by[2];
+
+    if (more && norm->weight)
+        dtn_strips_keep(rows, WEIGHT, kept.weight);
+    if (more && norm->bias)
+        dtn_strips_keep(rows, BIAS, kept.bias);
+    for (; more; more = dtn_strips_next(rows)) {
+        dtn_strips_keep(rows, IN, kept.row);
+        row_statistics(norm, count, rows, kept.row, by);
+        kept_finish(rows, norm, &kept, by);
+    }
+}
+
 void dtn_norm(const struct dtn_norm *norm)
 {
     struct dtn_strips rows;
     const double count = norm_begin(norm, &rows);
+    double by[2];
 
+    if (dtn_strips_short(&rows, IN) && !dtn_strips_direct(&rows, IN)) {
+        norm_kept(norm, count, &rows);
+        return;
+    }
     for (bool more = dtn_strips_first(&rows); more;
          more = dtn_strips_next(&rows)) {
-        const double mean = norm->centred
-            ? row_total(&rows, DTN_TOTAL_SUM, 0) / count : 0;
-        const double squares = row_total(&rows, DTN_TOTAL_SQUARES, mean);
-        const double rstd = 1 / sqrt(squares / count + norm->epsilon);
-
-        if (norm->mean)
-            dtn_strips_set(&rows, MEAN, mean);
-        if (norm->rstd)
-            dtn_strips_set(&rows, RSTD, rstd);
-        row_finish(&rows, norm, mean, rstd);
+        row_statistics(norm, count, &rows, NULL, by);
+        row_finish(&rows, norm, by[0], by[1]);
     }
 }
 

@@ -17,7 +17,6 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <string.h>
 
 enum { OUT, IN, MOST, SUM };
 
@@ -57,14 +56,6 @@ static void row_finish(struct dtn_strips *rows, bool logarithm, double most,
     }
 }
 
-/* Does the loop write results where they lie? */
-static bool out_is_direct(const struct dtn_strips *rows)
-{
-    const struct dtn_storage *out = &rows->how[OUT];
-
-    return out->dtype == out->work && out->step == 1;
-}
-
 /* The exponentials are made once: they are kept where the result will be. */
 static void row_direct(struct dtn_strips *rows)
 {
@@ -90,41 +81,18 @@ static void row_direct(struct dtn_strips *rows)
     }
 }
 
-/* A row of f32 or narrower that is not too long is widened and gathered once:
- * it is kept beside the result.
+/* A row that is not too long is widened and gathered once: it is kept beside
+ * the result.
  */
-enum { ROW_MOST = 4096 };
-
-static bool row_is_kept(const struct dtn_strips *rows)
-{
-    return rows->row.ndim == 0 && !rows->row.empty &&
-           rows->row.run <= ROW_MOST && rows->how[OUT].work == DTENSOR_F32;
-}
-
-/* The row, of which the largest element is returned. */
-static double row_keep(struct dtn_strips *rows, float row[])
-{
-    double most = (double)-INFINITY;
-
-    for (bool on = dtn_strips_block(rows); on;
-         on = dtn_strips_next_block(rows)) {
-        float *kept = row + rows->first;
-        const void *in = dtn_strips_load(rows, IN, kept);
-
-        if (in != kept)
-            memcpy(kept, in, (size_t)rows->n * sizeof *kept);
-        most = dtn_total(DTN_TOTAL_MAX, DTENSOR_F32, kept, rows->n, most, 0);
-    }
-    return most;
-}
-
 static void row_kept(struct dtn_strips *rows, bool logarithm)
 {
-    _Alignas(64) float row[ROW_MOST];
-    const double most = row_keep(rows, row);
+    _Alignas(64) float row[DTN_STRIPS_KEPT];
     const int64_t n = rows->row.run;
-    double sum = 0;
+    double most, sum = 0;
 
+    dtn_strips_keep(rows, IN, row);
+    most = dtn_total_row(DTN_TOTAL_MAX, DTENSOR_F32, row, n,
+                         (double)-INFINITY, 0);
     for (int64_t i = 0; i < n; i += DTN_BLOCK) {
         const int64_t left = n - i < DTN_BLOCK ? n - i : DTN_BLOCK;
 
@@ -149,13 +117,14 @@ static void row_kept(struct dtn_strips *rows, bool logarithm)
 
 static void row_softmax(struct dtn_strips *rows, bool logarithm)
 {
+    const bool direct = dtn_strips_direct(rows, OUT);
     double most;
 
-    if (out_is_direct(rows) && !logarithm) {
+    if (direct && !logarithm) {
         row_direct(rows);
         return;
     }
-    if (!out_is_direct(rows) && row_is_kept(rows)) {
+    if (!direct && dtn_strips_short(rows, IN)) {
         row_kept(rows, logarithm);
         return;
     }

@@ -6,6 +6,9 @@
  */
 #include "math/strips.h"
 #include "base/dtype.h"
+#include "dtensor.h"
+
+#include <string.h>
 
 void dtn_strips_begin(struct dtn_strips *rows, const struct dtn_array arrays[],
                     int n, unsigned dims)
@@ -110,6 +113,32 @@ void dtn_strips_store(const struct dtn_strips *rows, int i, void *made,
 {
     if (made == buffer)
         dtn_block_store(&rows->how[i], dtn_strips_at(rows, i), rows->n, buffer);
+}
+
+bool dtn_strips_short(const struct dtn_strips *rows, int i)
+{
+    return rows->row.ndim == 0 && !rows->row.empty &&
+           rows->row.run <= DTN_STRIPS_KEPT &&
+           rows->how[i].work == DTENSOR_F32;
+}
+
+void dtn_strips_keep(struct dtn_strips *rows, int i, float kept[])
+{
+    for (bool on = dtn_strips_block(rows); on;
+         on = dtn_strips_next_block(rows)) {
+        float *to = kept + rows->first;
+        const void *in = dtn_strips_load(rows, i, to);
+
+        if (in != to)
+            memcpy(to, in, (size_t)rows->n * sizeof *to);
+    }
+}
+
+bool dtn_strips_direct(const struct dtn_strips *rows, int i)
+{
+    const struct dtn_storage *how = &rows->how[i];
+
+    return how->dtype == how->work && how->step == 1;
 }
 
 double dtn_strips_value(const struct dtn_strips *rows, int i)

@@ -54,6 +54,16 @@ void *dtn_strips_place(const struct dtn_strips *rows, int i, void *buffer);
 void dtn_strips_store(const struct dtn_strips *rows, int i, void *made,
                     void *buffer);
 
+/* Is a row of array i one run of no more than DTN_STRIPS_KEPT elements, which
+ * are computed with as f32?  Then it is put into `kept`, widened and gathered.
+ */
+enum { DTN_STRIPS_KEPT = 4096 };
+bool dtn_strips_short(const struct dtn_strips *rows, int i);
+void dtn_strips_keep(struct dtn_strips *rows, int i, float kept[]);
+
+/* Are elements of array i where loops can use them? */
+bool dtn_strips_direct(const struct dtn_strips *rows, int i);
+
 /* The element of array i, a float that is one for the whole row. */
 double dtn_strips_value(const struct dtn_strips *rows, int i);
 void dtn_strips_set(const struct dtn_strips *rows, int i, double value);

@@ -20,7 +20,8 @@ enum dtn_total {
     DTN_TOTAL_SQUARES,            /* total + the sum of (x - middle)^2        */
     DTN_TOTAL_MOST,               /* the larger of total and |x|              */
     DTN_TOTAL_LEAST,              /* the smaller                              */
-    DTN_TOTAL_EXP,                /* total + the sum of exp(x - middle)       */
+    DTN_TOTAL_EXP,                /* total + the sum of exp(x - middle), of   */
+                                  /* which none is above 0                    */
     DTN_TOTAL_POWERS,             /* total + the sum of |x|^middle            */
     DTN_TOTALS
 };

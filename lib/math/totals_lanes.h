@@ -199,40 +199,48 @@ KEYS(f64, double, int64_t, INT64_MAX, sizes, b & INT64_MAX)
 #define LARGER(x, best) ((((x) > (best)) | ((x) != (x))) ? (x) : (best))
 #define SMALLER(x, best) ((((x) < (best)) | ((x) != (x))) ? (x) : (best))
 
-/* Sums are also made by hand: a compiler takes f32 by the 16, of which it then
- * needs the halves, and keeps the lanes in memory.
+/* Sums, and those of squares, are also made by hand: a compiler takes f32 by
+ * the 16, of which it then needs the halves, and keeps the lanes in memory.
+ * Here x is a vector, and `term` what is added of it.
  */
 #if LANES_WIDTH == 2
 #define LOAD_f32(some, x) _mm512_cvtps_pd(_mm256_maskz_loadu_ps(some, x))
 #define LOAD_f64(some, x) _mm512_maskz_loadu_pd(some, x)
-#define SUM_REST(lanes, kind, at)                                             \
+#define SUM_REST(lanes, kind, at, term)                                       \
     if (n - i > at) {                                                         \
         const __mmask8 some = (__mmask8)(0xff >> (n - i > at + 7              \
                                                   ? 0 : at + 8 - (n - i)));   \
+        const __m512d x = LOAD_##kind(some, array + i + at);                  \
                                                                               \
-        lanes = _mm512_mask_add_pd(lanes, some, lanes,                        \
-                                   LOAD_##kind(some, x + i + at));            \
+        lanes = _mm512_mask_add_pd(lanes, some, lanes, term);                 \
     }
-#define SUM(kind, T, widen)                                                   \
-    LANES_TARGET static double LANES_NAME(sum_##kind)(                        \
-        const void *elements, int64_t n, double total, double m)              \
+#define SUM_SOME(lanes, kind, at, term)                                       \
     {                                                                         \
-        const T *x = elements;                                                \
+        const __m512d x = LOAD_##kind(0xff, array + i + at);                  \
+                                                                              \
+        lanes = _mm512_add_pd(lanes, term);                                   \
+    }
+#define SUM(name, kind, T, widen, term)                                       \
+    LANES_TARGET static double LANES_NAME(name##_##kind)(                     \
+        const void *elements, int64_t n, double total, double middle)         \
+    {                                                                         \
+        const T *array = elements;                                            \
+        const __m512d m = _mm512_set1_pd(middle);                             \
         __m512d a = _mm512_setzero_pd(), b = a, c = a, d = a;                 \
         int64_t i = 0;                                                        \
                                                                               \
         for (; i + 32 <= n; i += 32) {                                        \
             for (int k = 0; k < (int)(32 * sizeof(T)); k += 64)               \
-                __builtin_prefetch((const char *)(x + i) + AHEAD + k);        \
-            a = _mm512_add_pd(a, LOAD_##kind(0xff, x + i));                   \
-            b = _mm512_add_pd(b, LOAD_##kind(0xff, x + i + 8));               \
-            c = _mm512_add_pd(c, LOAD_##kind(0xff, x + i + 16));              \
-            d = _mm512_add_pd(d, LOAD_##kind(0xff, x + i + 24));              \
+                __builtin_prefetch((const char *)(array + i) + AHEAD + k);    \
+            SUM_SOME(a, kind, 0, term)                                        \
+            SUM_SOME(b, kind, 8, term)                                        \
+            SUM_SOME(c, kind, 16, term)                                       \
+            SUM_SOME(d, kind, 24, term)                                       \
         }                                                                     \
-        SUM_REST(a, kind, 0)                                                  \
-        SUM_REST(b, kind, 8)                                                  \
-        SUM_REST(c, kind, 16)                                                 \
-        SUM_REST(d, kind, 24)                                                 \
+        SUM_REST(a, kind, 0, term)                                            \
+        SUM_REST(b, kind, 8, term)                                            \
+        SUM_REST(c, kind, 16, term)                                           \
+        SUM_REST(d, kind, 24, term)                                           \
         a = _mm512_add_pd(_mm512_add_pd(a, c), _mm512_add_pd(b, d));          \
                                                                               \
         const __m256d four = _mm256_add_pd(_mm512_castpd512_pd256(a),         \
@@ -244,16 +252,18 @@ KEYS(f64, double, int64_t, INT64_MAX, sizes, b & INT64_MAX)
         return total + (two[0] + two[1]);                                     \
     }
 #else
-#define SUM(kind, T, widen) TOTAL_ROW(sum, kind, T, widen, 0, t + x, t + x)
+#define SUM(name, kind, T, widen, term)                                       \
+    TOTAL_ROW(name, kind, T, widen, 0, t + (term), t + x)
 #endif
 
 #define TOTALS(kind, T)                                                       \
-    SUM(kind, T, (double))                                                    \
+    SUM(sum, kind, T, (double), x)                                            \
     TOTAL_COLUMNS(sum, kind, T, (double), 0, t + x, t + x)                    \
     TOTAL(prod, kind, T, 1, t * x, t * x)                                     \
     TOTAL(count, kind, T, 0, t + (x != 0 ? 1.0 : 0.0), t + x)                 \
     TOTAL(abs, kind, T, 0, t + fabs(x), t + x)                                \
-    TOTAL(squares, kind, T, 0, t + (x - m) * (x - m), t + x)                  \
+    SUM(squares, kind, T, (double), (x - m) * (x - m))                        \
+    TOTAL_COLUMNS(squares, kind, T, (double), 0, t + (x - m) * (x - m), t + x) \
     EXTREME(max, kind, T, -INFINITY, e, LARGER, keys, high)                   \
     EXTREME(min, kind, T, INFINITY, e, SMALLER, keys, low)                    \
     EXTREME(most, kind, T, 0, e > 0 ? e : 0 - e, LARGER, sizes, high)         \
@@ -267,7 +277,7 @@ KEYS(f64, double, int64_t, INT64_MAX, sizes, b & INT64_MAX)
                                                                               \
         DTN_INDEPENDENT                                                       \
         for (int64_t i = 0; i < n; i++)                                       \
-            made[i] = dtn_exp_##kind(x[i] - m);                               \
+            made[i] = dtn_exp_below_##kind(x[i] - m);                         \
         return LANES_NAME(sum_##kind)(made, n, total, 0);                     \
     }                                                                         \
     LANES_TARGET static double LANES_NAME(exp_##kind)(                        \
@@ -459,6 +469,7 @@ static const struct totals_loops LANES_NAME(loops) = {
 #undef LOAD_f32
 #undef LOAD_f64
 #undef SUM_REST
+#undef SUM_SOME
 #undef SUM
 #undef EXTREME
 #undef KEYS
