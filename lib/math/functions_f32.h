@@ -21,17 +21,18 @@
 
 /* ---------------------------------------------------------- exponential --- */
 
-/* exp(r) - 1 for |r| <= log(2) / 2: the terms up to r^7 / 7!. */
+/* exp(r) - 1 for |r| <= log(2) / 2: the terms up to r^7 / 7!, in pairs, so that
+ * fewer products wait for another.
+ */
 DTN_FUNCTION float dtn_exp_rest_f32(float r)
 {
-    float p = 0x1.a01a02p-13F;                       /* 1/7!                  */
+    const float square = r * r;
+    const float low = fma_f32(0x1.555556p-3F, r, 0.5F);
+    const float middle = fma_f32(0x1.111112p-7F, r, 0x1.555556p-5F);
+    const float high = fma_f32(0x1.a01a02p-13F, r, 0x1.6c16c2p-10F);
 
-    p = fma_f32(p, r, 0x1.6c16c2p-10F);              /* 1/6!                  */
-    p = fma_f32(p, r, 0x1.111112p-7F);
-    p = fma_f32(p, r, 0x1.555556p-5F);
-    p = fma_f32(p, r, 0x1.555556p-3F);
-    p = fma_f32(p, r, 0.5F);
-    return fma_f32(r * r, p, r);
+    return fma_f32(square, fma_f32(fma_f32(high, square, middle), square, low),
+                   r);
 }
 
 /* Adding this leaves the nearest whole number in the lowest bits. */
@@ -59,15 +60,15 @@ DTN_FUNCTION float dtn_exp_parts_f32(float x, float *restp)
     return shifted;
 }
 
-/* x 2^k for -150 <= k <= 128, rounded once: 2^128 and 2^-150 are no normal
- * floats, so 2^-1 or 2^30 is a factor of its own.
+/* (1 + rest) 2^k for -150 <= k <= 128, rounded once if it is normal: 2^128 and
+ * 2^-150 are no normal floats, so 2^-1 or 2^30 is a factor of its own.
  */
-DTN_FUNCTION float dtn_times_power_f32(float x, float shifted)
+DTN_FUNCTION float dtn_times_power_f32(float rest, float shifted)
 {
     const int small = shifted < DTN_ROUNDER_F32;
     const float power = dtn_power_of_f32(shifted, small ? 30 : -1);
 
-    return x * power * (small ? 0x1p-30F : 2.0F);
+    return fma_f32(rest, power, power) * (small ? 0x1p-30F : 2.0F);
 }
 
 DTN_FUNCTION float dtn_between_f32(float x, float low, float high)
@@ -81,16 +82,17 @@ DTN_FUNCTION float dtn_exp_f32(float x)
     const float k = dtn_exp_parts_f32(dtn_between_f32(x, -104.0F, 89.0F),
                                       &rest);
 
-    return dtn_times_power_f32(1.0F + rest, k);
+    return dtn_times_power_f32(rest, k);
 }
 
 /* The same for x <= 0. */
 DTN_FUNCTION float dtn_exp_below_f32(float x)
 {
     float rest;
-    const float k = dtn_exp_parts_f32(x < -104.0F ? -104.0F : x, &rest);
+    const float power = dtn_power_of_f32(
+        dtn_exp_parts_f32(x < -104.0F ? -104.0F : x, &rest), 30);
 
-    return (1.0F + rest) * dtn_power_of_f32(k, 30) * 0x1p-30F;
+    return fma_f32(rest, power, power) * 0x1p-30F;
 }
 
 DTN_FUNCTION float dtn_exp2_f32(float x)
@@ -101,7 +103,7 @@ DTN_FUNCTION float dtn_exp2_f32(float x)
     const float rest = dtn_exp_rest_f32(fma_f32(r, 0x1.62e43p-1F,
                                                 r * -0x1.05c61p-29F));
 
-    return dtn_times_power_f32(1.0F + rest, shifted);
+    return dtn_times_power_f32(rest, shifted);
 }
 
 /* exp(x) - 1 for |x| <= 40. */
@@ -161,27 +163,31 @@ DTN_FUNCTION float dtn_log_f32(float x)
                                            (small ? 0x1.fe2804p3F : 0.0F)));
 }
 
-/* To another base: times `high` + `low`; `less` is the logarithm of 2^23. */
-DTN_FUNCTION float dtn_log_base_f32(float x, float high, float low, float less)
+/* As log_of_f32, but e is exact, so one float does for the rest. */
+DTN_FUNCTION float dtn_log2_f32(float x)
 {
+    const uint32_t root = 0x3f3504f3;                /* sqrt(1/2)             */
+    const int small = x < 0x1p-126F;
+    const uint32_t bits = dtn_narrow_bits(small ? x * 0x1p23F : x) - root;
+    const float e = (float)((int32_t)bits >> 23) - (small ? 23.0F : 0.0F);
+    const float f = dtn_narrow_float((bits & 0x7fffff) + root) - 1.0F;
+    const float rest = f * f * horner_f32(log2_f32, POLY_TERMS(log2_f32), f);
+
+    return dtn_log_ends_f32(x, e + fma_f32(f, 0x1.715476p+0F, rest));
+}
+
+/* The logarithm times `high` + `low`. */
+DTN_FUNCTION float dtn_log10_f32(float x)
+{
+    const float high = 0x1.bcb7b2p-2F, low = -0x1.5b235ep-27F;
     const int small = x < 0x1p-126F;
     const struct dtn_two_f32 log = log_of_f32(small ? x * 0x1p23F : x);
     const float first = log.high * high;
     const float rest = fma_f32(log.high, high, -first);
     const float second = fma_f32(log.high, low, fma_f32(log.low, high, rest));
+    const float less = small ? 0x1.bb1dbcp+2F : 0.0F;
 
-    return dtn_log_ends_f32(x, (first - (small ? less : 0.0F)) + second);
-}
-
-DTN_FUNCTION float dtn_log2_f32(float x)
-{
-    return dtn_log_base_f32(x, 0x1.715476p+0F, 0x1.4ae0cp-26F, 23.0F);
-}
-
-DTN_FUNCTION float dtn_log10_f32(float x)
-{
-    return dtn_log_base_f32(x, 0x1.bcb7b2p-2F, -0x1.5b235ep-27F,
-                            0x1.bb1dbcp+2F);
+    return dtn_log_ends_f32(x, (first - less) + second);
 }
 
 /* With u = 1 + x rounded, log(1 + x) = log(u) + (1 + x - u) / u, nearly. */
@@ -266,14 +272,16 @@ DTN_FUNCTION float dtn_less_f32(float x, float most)
     return dtn_narrow_float(a < b ? a : b);
 }
 
-/* x times half of erfc(-x / sqrt(2)), which is 0 below 2^-126.  That is made of
- * exp(-x^2 / 2), of which x^2 + 2 k log(2) remains beside 2^k.
+/* x times half of erfc(-x / sqrt(2)): x, or 0 for a negative x, less |x| times
+ * half of erfc(|x| / sqrt(2)), which is 0 below 2^-126.  That is made of
+ * exp(-x^2 / 2), of which x^2 + 2 k log(2) remains beside 2^k.  x - x is a NaN
+ * for an infinity.
  */
 DTN_FUNCTION float dtn_gelu_f32(float x)
 {
     const float size = dtn_less_f32(fabsf(x), 13.3F);
-    const float over = 1.0F / (size + 3.5F), t = (size - 3.5F) * over;
-    const float y = horner_f32(gelu_f32, POLY_TERMS(gelu_f32), t) * over;
+    const float over = 1.0F / (size + 3.75F), t = (size - 3.75F) * over;
+    const float y = horner_f32(gelu_f32, POLY_TERMS(gelu_f32), t);
     const float shifted = fma_f32(size * size, -0x1.715476p-1F,
                                   DTN_ROUNDER_F32);
     const float k = shifted - DTN_ROUNDER_F32;
@@ -282,9 +290,9 @@ DTN_FUNCTION float dtn_gelu_f32(float x)
     const float rest = u * horner_f32(gelu_exp_f32, POLY_TERMS(gelu_exp_f32),
                                       u);
     const float power = k < -126.5F ? 0.0F : dtn_power_of_f32(shifted, 0);
-    const float above = fma_f32(rest, y, y) * power;
 
-    return x * (x < 0.0F ? above : 1.0F - above);
+    return fma_f32(-fma_f32(rest, y, y), size * over * power,
+                   x < 0.0F ? x - x : x);
 }
 
 /* The same with the digits that bf16 has, for an x of which x^2 is exact. */
@@ -292,16 +300,16 @@ DTN_FUNCTION float dtn_gelu_bf16(float x)
 {
     const float size = dtn_less_f32(fabsf(x), 13.3F);
     const float over = 1.0F / (size + 4.0F), t = (size - 4.0F) * over;
-    const float y = horner_f32(gelu_bf16, POLY_TERMS(gelu_bf16), t) * over;
+    const float y = horner_f32(gelu_bf16, POLY_TERMS(gelu_bf16), t);
     const float square = size * size;
     const float shifted = fma_f32(square, -0x1.715476p-1F, DTN_ROUNDER_F32);
     const float k = shifted - DTN_ROUNDER_F32;
     const float f = fma_f32(square, -0x1.715476p-1F, -k);
     const float rest = f * horner_f32(exp2_bf16, POLY_TERMS(exp2_bf16), f);
     const float power = k < -126.5F ? 0.0F : dtn_power_of_f32(shifted, 0);
-    const float above = fma_f32(rest, y, y) * power;
 
-    return x * (x < 0.0F ? above : 1.0F - above);
+    return fma_f32(-fma_f32(rest, y, y), size * over * power,
+                   x < 0.0F ? x - x : x);
 }
 
 /* --------------------------------------------------------- sine, cosine --- */
@@ -392,10 +400,17 @@ DTN_FUNCTION float dtn_silu_f32(float x)
     return x / dtn_one_exp_f32(x);
 }
 
+/* x, or 0 for a negative x, more log(1 + t) with t = exp(-|x|): that is twice
+ * the inverse of tanh of t / (2 + t).
+ */
 DTN_FUNCTION float dtn_softplus_f32(float x)
 {
-    return (x > 0.0F || x != x ? x : 0.0F) +
-           dtn_log1p_f32(dtn_exp_f32(-fabsf(x)));
+    const float t = dtn_exp_below_f32(-fabsf(x));
+    const float s = (t + t) / (t + 2.0F), square = s * s;
+    const float rest = square * horner_f32(log1p_f32, POLY_TERMS(log1p_f32),
+                                           square);
+
+    return (x > 0.0F ? x : 0.0F) + fma_f32(s, rest, s);
 }
 
 #endif

@@ -33,8 +33,11 @@ def fit(function, interval, degree):
 
 def emit(name, ctype, coefficients, error, what):
     digits, suffix = (9, "f") if ctype == "float" else (17, "")
-    body = ",\n".join("    " + mp.nstr(c, digits, min_fixed=1, max_fixed=0) + suffix
-                      for c in coefficients)
+    some = 4 if ctype == "float" else 1                # in a line
+    texts = [mp.nstr(c, digits, min_fixed=1, max_fixed=0) + suffix
+             for c in coefficients]
+    body = ",\n".join("    " + ", ".join(texts[i:i + some])
+                      for i in range(0, len(texts), some))
     print(f"\n/* {what}: {mp.nstr(error, 2)} */")
     print(f"DTN_TABLE {ctype} {name}[] = {{\n{body}\n}};")
 
@@ -111,7 +114,7 @@ def operators(tiny, eighth):
     emit("erf_short", "double", c, e * mpf("0.53"),
          "(erf x - 2 x / sqrt(pi)) / x^3 of x^2, |x| <= 0.72")
     tail("erfcx_short", "double", 3, ("0.71", "5.96"), 15)
-    tail("gelu_f32", "float", mpf("3.5"), ("0", "13.3"), 9, mp.sqrt(mpf(1) / 2), mpf(1) / 2)
+    tail("gelu_f32", "float", mpf("3.75"), ("0", "13.3"), 8, mp.sqrt(mpf(1) / 2), mpf(1) / 2)
     c, e = fit(series(lambda u: mp.expm1(-u / 2) / u, mpf(10) ** -15,
                       -mpf(1) / 2), [-2 * half, 2 * half], 5)
     emit("gelu_exp_f32", "float", c, e * 2 * half,
@@ -121,6 +124,15 @@ def operators(tiny, eighth):
         c, e = fit(series(lambda f: (2 ** f - 1) / f, mpf(10) ** -15,
                           mp.log(2)), [-mpf("0.5001"), mpf("0.5001")], degree)
         emit(name, "float", c, e / 2, "(2^f - 1) / f, |f| <= 1/2")
+    low, high = mp.sqrt(mpf(1) / 2) - 1, mp.sqrt(2) - 1
+    c, e = fit(series(lambda f: (mp.log(1 + f, 2) / f - 1 / mp.log(2)) / f, tiny,
+                      -1 / mp.log(4)), [low, high], 8)
+    emit("log2_f32", "float", c, e * high,
+         "(log2(1 + f) - f / log 2) / f^2, f in [sqrt(1/2) - 1, sqrt(2) - 1]")
+    c, e = fit(series(lambda y: (2 * mp.atanh(mp.sqrt(y) / 2) / mp.sqrt(y) - 1) / y,
+                      tiny, mpf(1) / 12), [0, mpf(4) / 9 * mpf("1.0001")], 3)
+    emit("log1p_f32", "float", c, e * 4 / 9,
+         "(2 atanh(s / 2) - s) / s^3 of s^2, 0 <= s <= 2/3")
     with mp.workdps(400):
         bits = int(mp.floor(mp.ldexp(2 / mp.pi, 37 * 32)))
     words = [0] + [bits >> 32 * (36 - i) & 0xffffffff for i in range(37)]
