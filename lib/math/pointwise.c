@@ -27,13 +27,19 @@
 #include <stdint.h>
 #include <string.h>
 
+#ifdef DTN_WIDTHS
+#include <immintrin.h>
+#endif
+
 enum { OPERANDS = 3 };
 
 typedef void loop_f(void *to, const void *const in[], int64_t n,
                     const void *args);
 
+/* By the type that is computed with, or of f16 without a buffer; NULL: none. */
 struct pointwise_loops {
     loop_f *of[DTENSOR_NDTYPES][DTN_POINTWISES];
+    loop_f *f16[DTN_POINTWISES];
 };
 
 #define LANES_FILE "math/pointwise_lanes.h"
@@ -159,9 +165,11 @@ void dtn_pointwise(enum dtn_pointwise op, const struct dtn_array *out,
                    const struct dtn_array *const in[], const double args[2])
 {
     const enum dtensor_dtype dtype = in[0]->dtype;
-    const enum dtensor_dtype work = dtn_block_type(dtype);
+    loop_f *const f16 = dtype == DTENSOR_F16 && out->dtype == dtype
+                            ? widths[dtn_width()]->f16[op] : NULL;
+    const enum dtensor_dtype work = f16 ? dtype : dtn_block_type(dtype);
     struct pass pass = {
-        .loop = loop_of(op, dtype),
+        .loop = f16 ? f16 : loop_of(op, dtype),
         .nin = dtn_pointwise_operands(op),
         .out = { out->dtype, compares(op) ? out->dtype : work, 1 },
     };

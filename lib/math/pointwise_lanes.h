@@ -68,6 +68,40 @@ SINE(cos, f32, float, 1, DTN_SINE_MOST_F32)
 SINE(sin, f64, double, 0, DTN_SINE_MOST_F64)
 SINE(cos, f64, double, 1, DTN_SINE_MOST_F64)
 
+/* What is one instruction: of f16 that is less than passes over blocks. */
+#if LANES_WIDTH == 2
+#define HALF(name, instruction)                                               \
+    LANES_TARGET static inline __attribute__((always_inline)) void            \
+    LANES_NAME(name##_some)(uint16_t *to, const uint16_t *a,                  \
+                            const uint16_t *b, __mmask16 some)                \
+    {                                                                         \
+        const __m512 x = _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(some, a));  \
+        const __m512 y = _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(some, b));  \
+                                                                              \
+        _mm256_mask_storeu_epi16(to, some, _mm512_cvtps_ph(                   \
+            instruction(x, y), _MM_FROUND_TO_NEAREST_INT));                   \
+    }                                                                         \
+    LANES_TARGET static void LANES_NAME(name##_f16)(                          \
+        void *to, const void *const in[], int64_t n, const void *args)        \
+    {                                                                         \
+        uint16_t *dst = to;                                                   \
+        const uint16_t *a = in[0], *b = in[1];                                \
+        int64_t i = 0;                                                        \
+                                                                              \
+        (void)args;                                                           \
+        for (; i + 16 <= n; i += 16)                                          \
+            LANES_NAME(name##_some)(dst + i, a + i, b + i, 0xffff);           \
+        if (i < n)                                                            \
+            LANES_NAME(name##_some)(dst + i, a + i, b + i,                    \
+                                    (__mmask16)((1 << (n - i)) - 1));         \
+    }
+
+HALF(add, _mm512_add_ps)
+HALF(sub, _mm512_sub_ps)
+HALF(mul, _mm512_mul_ps)
+#undef HALF
+#endif
+
 #define AT(OP, name, kind, ...) [DTN_##OP] = LANES_NAME(name##_##kind),
 
 static const struct pointwise_loops LANES_NAME(loops) = {
@@ -84,6 +118,9 @@ static const struct pointwise_loops LANES_NAME(loops) = {
         [DTENSOR_I64] = { DTN_POINTWISE_INTEGER(AT, i64, int64_t) },
         [DTENSOR_U64] = { DTN_POINTWISE_INTEGER(AT, u64, uint64_t) },
     },
+#if LANES_WIDTH == 2
+    .f16 = { AT(ADD, add, f16) AT(SUB, sub, f16) AT(MUL, mul, f16) },
+#endif
 };
 
 #undef LOOP
