@@ -153,24 +153,34 @@ DTN_FUNCTION float dtn_log_ends_f32(float x, float inside)
          : x == 0.0F ? -INFINITY : NAN;
 }
 
-/* A subnormal number is first multiplied by 2^23. */
-DTN_FUNCTION float dtn_log_f32(float x)
-{
-    const int small = x < 0x1p-126F;
-    const struct dtn_two_f32 log = log_of_f32(small ? x * 0x1p23F : x);
-
-    return dtn_log_ends_f32(x, log.high + (log.low -
-                                           (small ? 0x1.fe2804p3F : 0.0F)));
-}
-
-/* As log_of_f32, but e is exact, so one float does for the rest. */
-DTN_FUNCTION float dtn_log2_f32(float x)
+/* x = 2^e (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)), as log_of_f32 has it; a
+ * subnormal number is first multiplied by 2^23.
+ */
+DTN_FUNCTION float dtn_log_parts_f32(float x, float *ep)
 {
     const uint32_t root = 0x3f3504f3;                /* sqrt(1/2)             */
     const int small = x < 0x1p-126F;
     const uint32_t bits = dtn_narrow_bits(small ? x * 0x1p23F : x) - root;
-    const float e = (float)((int32_t)bits >> 23) - (small ? 23.0F : 0.0F);
-    const float f = dtn_narrow_float((bits & 0x7fffff) + root) - 1.0F;
+
+    *ep = (float)((int32_t)bits >> 23) - (small ? 23.0F : 0.0F);
+    return dtn_narrow_float((bits & 0x7fffff) + root) - 1.0F;
+}
+
+/* e log(2) is exact in its upper part. */
+DTN_FUNCTION float dtn_log_f32(float x)
+{
+    float e;
+    const float f = dtn_log_parts_f32(x, &e);
+    const float poly = horner_f32(log_short_f32, POLY_TERMS(log_short_f32), f);
+    const float rest = fma_f32(f * f, poly, e * 0x1.7f7d1cp-20F);
+
+    return dtn_log_ends_f32(x, fma_f32(e, 0x1.62e4p-1F, f) + rest);
+}
+
+DTN_FUNCTION float dtn_log2_f32(float x)
+{
+    float e;
+    const float f = dtn_log_parts_f32(x, &e);
     const float rest = f * f * horner_f32(log2_f32, POLY_TERMS(log2_f32), f);
 
     return dtn_log_ends_f32(x, e + fma_f32(f, 0x1.715476p+0F, rest));

@@ -129,6 +129,10 @@ def operators(tiny, eighth):
                       -1 / mp.log(4)), [low, high], 8)
     emit("log2_f32", "float", c, e * high,
          "(log2(1 + f) - f / log 2) / f^2, f in [sqrt(1/2) - 1, sqrt(2) - 1]")
+    c, e = fit(series(lambda f: (mp.log1p(f) - f) / f ** 2, tiny,
+                      -mpf(1) / 2), [low, high], 8)
+    emit("log_short_f32", "float", c, e * high,
+         "(log(1 + f) - f) / f^2, f in [sqrt(1/2) - 1, sqrt(2) - 1]")
     c, e = fit(series(lambda y: (2 * mp.atanh(mp.sqrt(y) / 2) / mp.sqrt(y) - 1) / y,
                       tiny, mpf(1) / 12), [0, mpf(4) / 9 * mpf("1.0001")], 3)
     emit("log1p_f32", "float", c, e * 4 / 9,
