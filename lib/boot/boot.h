@@ -153,9 +153,16 @@ const struct dtn_peer_failure *dtn_boot_peer_failure(
 
 /* This rank gives up because `rank` is lost.  Which rank all name, and how that
  * one was lost?  Of ranks lost at the same time it is the same for all.
+ * undecided: another loss may still be heard of, which all would name.
  * Blocks: two heartbeats at most
  */
 int dtn_boot_agree(struct dtn_boot *boot, int rank, enum dtn_loss *loss);
+bool dtn_boot_undecided(const struct dtn_boot *boot, int rank);
+
+/* A rank over which news of `peer` would come and which forwards none any more:
+ * it is lost, or has given up.  -1: none.
+ */
+int dtn_boot_lost_way(const struct dtn_boot *boot, int peer);
 
 /* A connection to this rank has failed, and the tree says that it lives: the
  * link to its host may be lost.  False: it is on this host.  decides: after so

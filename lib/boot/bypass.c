@@ -19,10 +19,11 @@
  * No host listens before a link is silent.  A host that connects must prove
  * that it belongs to the job, as when ranks join (knock.c).
  *
- * Host 1 may still be joining when host 2 has lost the root.  Then nobody
- * connects to host 2, and nobody answers it.  But the kernel of a reachable
- * host refuses its connections.  So a host to which nobody connects tries to
- * connect itself, and learns from the refusal that it is not cut off.
+ * Host 1 may still be joining when host 2 has lost the root, or be lost too.
+ * Then nobody connects to host 2, and nobody answers it.  But the kernel of a
+ * reachable host refuses its connections.  So host 2 tries to connect to host 1
+ * and to two others.  A refusal shows that host 2 is not cut off; and if host 1
+ * did not answer, hosts 0 and 1 are both lost.
  */
 #include "boot/bypass.h"
 #include "base/wait.h"
@@ -48,7 +49,7 @@
 #define RETRY_NS (20 * DTN_BOOT_MS)
 #define NEVER INT64_MAX
 
-enum { OUTS = 5, INS = 4, SUSPECTS = 3 };
+enum { WITNESSES = 2, OUTS = 5 + WITNESSES, INS = 4, SUSPECTS = 3 };
 
 struct dtn_bypass {
     struct dtn_boot_route out[OUTS];  /* [nout] to hosts behind a neighbour   */
@@ -61,10 +62,30 @@ struct dtn_bypass {
     } suspect[SUSPECTS];              /* [nsuspects]                          */
     int nsuspects;                    /* neighbours in the tree               */
     int nread;                        /* silences that were looked at         */
-    int asked;                        /* rank whose host is only asked if it  */
-                                      /* is there; -1: none                   */
+    uint32_t asked;                   /* bits of `out`: only asked for a sign */
+    uint32_t there;                   /* bits of `out`: their hosts answered  */
     struct dtn_boot_addrs at;         /* where this host listens              */
 };
+
+/* The place of this rank in `out`, as a bit; 0: it is not there. */
+static uint32_t bypass_bit(const struct dtn_bypass *bypass, int rank)
+{
+    for (int i = 0; bypass && i < bypass->nout; i++)
+        if (bypass->out[i].target == rank)
+            return UINT32_C(1) << i;
+    return 0;
+}
+
+/* A connection was tried.  A kernel that refuses it, as before its rank has
+ * joined, answers too: so this host is not cut off.
+ */
+static void bypass_tried(struct dtn_boot *boot, int rank, int error)
+{
+    if (error != 0 && error != ECONNREFUSED)
+        return;
+    boot->answered = true;
+    boot->bypass->there |= bypass_bit(boot->bypass, rank);
+}
 
 /* Connect to the host of this rank, which has lost its parent. */
 static void bypass_call(struct dtn_boot *boot, int rank)
@@ -89,40 +110,24 @@ static void bypass_help(struct dtn_boot *boot,
 
     if (dtn_boot_tree_parent(boot, of) == from && boot->rank != from
         && boot->rank != of
-        && (from == 0 || dtn_boot_tree_parent(boot, from) == boot->rank))
+        && (from == 0 ? of == dtn_boot_tree_other(boot)
+            : dtn_boot_tree_parent(boot, from) == boot->rank))
         bypass_call(boot, of);
 }
 
 /* -------------------------------------------------------------- silence --- */
 
-/* The leader of a neighbour's child host, or -1. */
-static int bypass_below(const struct dtn_boot *boot, int leader, int i)
-{
-    const int h = 2 * dtn_boot_tree_host(boot, leader) + 1 + i;
-
-    return h < boot->nhosts ? boot->hosts[h]->first_rank : -1;
-}
-
-/* The rank that connects to this one when this one's parent is silent; for the
- * second child of the root, the rank to which this one connects.  -1: none.
- */
-static int bypass_other(const struct dtn_boot *boot)
-{
-    const int up = dtn_boot_tree_parent(boot, boot->rank);
-
-    return up > 0 ? dtn_boot_tree_parent(boot, up)
-         : bypass_below(boot, 0, boot->rank == bypass_below(boot, 0, 0));
-}
-
 /* The parent is silent. */
 static void bypass_orphan(struct dtn_boot *boot, int parent)
 {
-    const int other = bypass_other(boot);
+    const int other = dtn_boot_tree_other(boot);
 
     dtn_boot_listen_again(boot, &boot->bypass->at);
     bypass_call(boot, other);
     if (parent > 0 || boot->rank < other)
-        boot->bypass->asked = other;
+        boot->bypass->asked |= bypass_bit(boot->bypass, other);
+    for (int i = 0; i < WITNESSES; i++)
+        bypass_call(boot, dtn_boot_tree_witness(boot, i));
 }
 
 static void bypass_begin(struct dtn_boot *boot, int rank)
@@ -130,8 +135,10 @@ static void bypass_begin(struct dtn_boot *boot, int rank)
     struct dtn_bypass *bypass = boot->bypass;
     const int64_t until_ns = dtn_now_ns() + dtn_silence_patience_ns(boot);
 
-    if (bypass->nsuspects == 0)
+    if (bypass->nsuspects == 0) {
         boot->answered = false;
+        bypass->there = 0;
+    }
     bypass->suspect[bypass->nsuspects++] =
         (struct bypass_suspect){ rank, until_ns };
     if (bypass->until_ns < until_ns)
@@ -141,7 +148,7 @@ static void bypass_begin(struct dtn_boot *boot, int rank)
         return;
     }
     for (int i = 0; i < 2; i++)
-        bypass_call(boot, bypass_below(boot, rank, i));
+        bypass_call(boot, dtn_boot_tree_below(boot, rank, i));
 }
 
 void dtn_bypass_silent(struct dtn_boot *boot, struct dtn_boot_link *link)
@@ -184,6 +191,7 @@ static void bypass_adopt(struct dtn_boot *boot, struct dtn_boot_link *link,
     child->rank = rank;
     child->detour = true;
     child->state = DTN_LINK_JOINED;
+    bypass_tried(boot, rank, 0);
     child->io.accepts = DTN_FRAMES_WATCHED;
     dtn_silence_repeat(boot, child);
     dtn_news_repeat(boot, child);
@@ -196,14 +204,6 @@ static void bypass_again(struct dtn_boot_route *route, int64_t now)
     route->next_ns = now + RETRY_NS;
 }
 
-/* A connection has failed.  If the kernel there refuses it, as before its rank
- * has joined, this host is not cut off.
- */
-static void bypass_failed(struct dtn_boot *boot)
-{
-    boot->answered = boot->answered || errno == ECONNREFUSED;
-}
-
 static void bypass_connect(struct dtn_boot *boot, struct dtn_boot_route *route,
                            int64_t now)
 {
@@ -212,7 +212,7 @@ static void bypass_connect(struct dtn_boot *boot, struct dtn_boot_route *route,
 
     route->next_ns = now + RETRY_NS;
     if (dtn_boot_socket_connect_tcp(boot, route, &fd, &ignored) != 0) {
-        bypass_failed(boot);
+        bypass_tried(boot, route->target, errno);
         return;
     }
     dtn_frame_init(&route->link.io, fd, false);
@@ -227,10 +227,11 @@ static void bypass_knock(struct dtn_boot *boot, struct dtn_boot_route *route,
     if (poll(&p, 1, 0) != 1)
         return;
     if (dtn_boot_socket_connected(p.fd) != 0) {
-        bypass_failed(boot);
+        bypass_tried(boot, route->target, errno);
         bypass_again(route, now);
-    } else if (route->target == boot->bypass->asked) {
-        boot->answered = true;
+    } else if (boot->bypass->asked
+               & bypass_bit(boot->bypass, route->target)) {
+        bypass_tried(boot, route->target, 0);
         bypass_again(route, now);
         route->next_ns = NEVER;
     } else if (!dtn_boot_knock(boot, &route->link)) {
@@ -393,6 +394,19 @@ static void bypass_end(struct dtn_boot *boot)
     dtn_boot_unlisten(boot);
 }
 
+/* The parent is lost.  So is the host that would connect to this one instead,
+ * if it has not answered and others have.
+ */
+static void bypass_both(struct dtn_boot *boot, int parent)
+{
+    const int other = dtn_boot_tree_other(boot);
+
+    if (dtn_boot_tree_parent(boot, boot->rank) == parent && other >= 0
+        && boot->answered
+        && !(boot->bypass->there & bypass_bit(boot->bypass, other)))
+        dtn_silence_judge(boot, other);
+}
+
 static void bypass_decide(struct dtn_boot *boot, int64_t now)
 {
     struct dtn_bypass *bypass = boot->bypass;
@@ -405,6 +419,7 @@ static void bypass_decide(struct dtn_boot *boot, int64_t now)
             continue;
         }
         bypass->suspect[i] = bypass->suspect[--bypass->nsuspects];
+        bypass_both(boot, suspect.rank);
         dtn_silence_judge(boot, suspect.rank);
     }
 }
@@ -463,13 +478,17 @@ void dtn_bypass_open(struct dtn_boot *boot)
     dtn_boot_socket_resolve(boot, boot->rank, &boot->bypass->at, &ignored);
     for (int i = 0; i < INS; i++)
         dtn_frame_init(&boot->bypass->in[i].io, -1, false);
-    boot->bypass->asked = -1;
     if (boot->rank > 0)
-        bypass_may_call(boot, bypass_other(boot));
-    for (int i = 0; i < dtn_boot_tree_child_hosts(boot); i++)
-        for (int k = 0; k < 2; k++)
-            bypass_may_call(boot, bypass_below(
-                boot, dtn_boot_tree_child(boot, i), k));
+        bypass_may_call(boot, dtn_boot_tree_other(boot));
+    for (int i = 0; boot->rank > 0 && i < WITNESSES; i++) {
+        const int rank = dtn_boot_tree_witness(boot, i);
+
+        bypass_may_call(boot, rank);
+        boot->bypass->asked |= bypass_bit(boot->bypass, rank);
+    }
+    for (int i = 0; i < 2 * dtn_boot_tree_child_hosts(boot); i++)
+        bypass_may_call(boot, dtn_boot_tree_below(
+            boot, dtn_boot_tree_child(boot, i / 2), i % 2));
 }
 
 void dtn_bypass_close(struct dtn_boot *boot)

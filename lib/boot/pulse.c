@@ -40,8 +40,8 @@ struct pulse_line {
 };
 
 struct dtn_pulse_page {
-    _Alignas(DTN_CACHE_LINE) _Atomic uint64_t agreed; /* culprit: time in ms, */
-                                  /* loss, rank + 1; 0: none yet              */
+    _Alignas(DTN_CACHE_LINE) _Atomic uint64_t agreed; /* culprit: loss,       */
+                                  /* rank + 1; 0: none yet                    */
     struct pulse_line line[];     /* [ranks of the host]                      */
 };
 
@@ -52,9 +52,6 @@ struct pulse_robust {
 };
 
 #define RANK_BITS 24
-#define LOSS_BITS 4
-#define TIME_AT (RANK_BITS + LOSS_BITS)
-#define AGREED_MS 1000            /* how long a culprit counts                */
 
 /* ----------------------------------------------------------------- page --- */
 
@@ -209,24 +206,14 @@ bool dtn_pulse_beats(const struct dtn_pulse *pulse, int64_t within_ns)
 
 /* ------------------------------------------------------------- agreeing --- */
 
-int dtn_pulse_agree(struct dtn_pulse *pulse, int64_t now, int rank,
-                    enum dtn_loss *loss)
+int dtn_pulse_agree(struct dtn_pulse *pulse, int rank, enum dtn_loss *loss)
 {
-    const uint64_t ms = (uint64_t)now / 1000000;
-    const uint64_t mine = ms << TIME_AT | (uint64_t)*loss << RANK_BITS
-                        | ((uint64_t)rank + 1);
-    uint64_t agreed;
+    const uint64_t mine = (uint64_t)*loss << RANK_BITS | ((uint64_t)rank + 1);
+    uint64_t agreed = 0;
 
-    if (!pulse->page)
+    if (!pulse->page
+        || atomic_compare_exchange_strong(&pulse->page->agreed, &agreed, mine))
         return rank;
-    agreed = atomic_load(&pulse->page->agreed);
-    do {
-        if (agreed != 0 && ms < (agreed >> TIME_AT) + AGREED_MS) {
-            *loss = (enum dtn_loss)(agreed >> RANK_BITS
-                                    & ((1 << LOSS_BITS) - 1));
-            return (int)(agreed & ((1 << RANK_BITS) - 1)) - 1;
-        }
-    } while (!atomic_compare_exchange_weak(&pulse->page->agreed, &agreed,
-                                           mine));
-    return rank;
+    *loss = (enum dtn_loss)(agreed >> RANK_BITS);
+    return (int)(agreed & ((1 << RANK_BITS) - 1)) - 1;
 }

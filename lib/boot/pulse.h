@@ -58,10 +58,9 @@ enum dtn_loss dtn_pulse_loss(const struct dtn_pulse *pulse, int i,
 /* Did all other ranks that run, or seem to, make a beat within that time? */
 bool dtn_pulse_beats(const struct dtn_pulse *pulse, int64_t within_ns);
 
-/* The rank that all ranks of the host name: this one, unless another was agreed
- * in the last second.
+/* The rank that all ranks of the host name, and how it was lost: this one,
+ * unless a rank of the host has named another.
  */
-int dtn_pulse_agree(struct dtn_pulse *pulse, int64_t now, int rank,
-                    enum dtn_loss *loss);
+int dtn_pulse_agree(struct dtn_pulse *pulse, int rank, enum dtn_loss *loss);
 
 #endif

@@ -76,6 +76,13 @@ bool dtn_boot_tree_same_host(const struct dtn_boot *boot, int a, int b)
     return dtn_boot_tree_host(boot, a) == dtn_boot_tree_host(boot, b);
 }
 
+bool dtn_boot_tree_passes(const struct dtn_boot *boot, int rank, int leader)
+{
+    while (rank > leader)
+        rank = dtn_boot_tree_parent(boot, rank);
+    return rank == leader;
+}
+
 int dtn_boot_tree_child(const struct dtn_boot *boot, int i)
 {
     return boot->hosts[2 * boot->host + 1 + i]->first_rank;
@@ -88,4 +95,35 @@ int dtn_boot_tree_child_hosts(const struct dtn_boot *boot)
     if (first >= boot->nhosts)
         return 0;
     return first + 1 < boot->nhosts ? 2 : 1;
+}
+
+int dtn_boot_tree_below(const struct dtn_boot *boot, int leader, int i)
+{
+    const int h = 2 * dtn_boot_tree_host(boot, leader) + 1 + i;
+
+    return h < boot->nhosts ? boot->hosts[h]->first_rank : -1;
+}
+
+int dtn_boot_tree_other(const struct dtn_boot *boot)
+{
+    const int up = dtn_boot_tree_parent(boot, boot->rank);
+
+    return up > 0 ? dtn_boot_tree_parent(boot, up)
+         : dtn_boot_tree_below(boot, 0, boot->rank
+                                        == dtn_boot_tree_below(boot, 0, 0));
+}
+
+int dtn_boot_tree_witness(const struct dtn_boot *boot, int i)
+{
+    const int up = dtn_boot_tree_parent(boot, boot->rank);
+    const int other = dtn_boot_tree_other(boot);
+
+    for (int h = 0; h < boot->nhosts; h++) {
+        const int leader = boot->hosts[h]->first_rank;
+
+        if (leader != up && leader != other
+            && !dtn_boot_tree_passes(boot, leader, boot->rank) && i-- == 0)
+            return leader;
+    }
+    return -1;
 }

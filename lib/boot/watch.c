@@ -30,7 +30,6 @@
 #include "boot/silence.h"
 #include "boot/state.h"
 #include "boot/status.h"
-#include "boot/tree.h"
 #include "boot/watch.h"
 #include "cluster/cluster.h"
 #include "dtensor.h"
@@ -39,10 +38,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-#include <time.h>
 
 #define EVERY_NS (5 * DTN_BOOT_MS)
-#define TOGETHER_NS (50 * DTN_BOOT_MS)
 
 /* Is it a connection to another host? */
 static bool watch_remote(const struct dtn_boot_link *link)
@@ -263,119 +260,4 @@ void dtn_boot_tend(struct dtn_boot *boot)
         dtn_status_answer(boot, false);
     }
     dtn_boot_release(boot);
-}
-
-/* ------------------------------------------------------------- agreeing --- */
-
-/* Losses that are heard of so soon one after the other count as one.  A death
- * is seen and told at once; a silence is found by looks, once a heartbeat.
- */
-static int64_t watch_together_ns(const struct dtn_boot *boot,
-                                 enum dtn_loss loss)
-{
-    const int64_t beats_ns = 2 * boot->cluster->transport.heartbeat_ns;
-
-    return loss > DTN_LOSS_DIED && beats_ns > TOGETHER_NS ? beats_ns
-                                                          : TOGETHER_NS;
-}
-
-/* The lowest of the ranks that were lost when this one was. */
-static int watch_lowest(const struct dtn_boot *boot, int rank)
-{
-    const int64_t heard_ns = boot->peer_failures[rank].heard_ns;
-    const int64_t together_ns =
-        watch_together_ns(boot, boot->peer_failures[rank].loss);
-
-    for (int r = 0; r < rank; r++) {
-        const struct dtn_peer_failure *other = &boot->peer_failures[r];
-
-        if (other->order > 0 && other->loss != DTN_LOSS_NONE
-            && other->heard_ns < heard_ns + together_ns
-            && other->heard_ns > heard_ns - together_ns)
-            return r;
-    }
-    return rank;
-}
-
-/* The lost rank that the first rank to give up has named; -1: none has.  A rank
- * that waits for another, which is lost a second later, takes it from there.
- */
-static int watch_named(const struct dtn_boot *boot)
-{
-    uint32_t earliest = UINT32_MAX;
-    int named = -1;
-
-    for (int r = 0; r < boot->cluster->world_size; r++) {
-        const struct dtn_peer_failure *told = &boot->peer_failures[r];
-
-        if (told->order > 0 && told->order < earliest
-            && told->code == DTENSOR_EPEER && told->loss == DTN_LOSS_NONE) {
-            earliest = told->order;
-            named = told->culprit;
-        }
-    }
-    return named;
-}
-
-/* Is this rank on a host at one end of a lost link? */
-static bool watch_at_lost_link(const struct dtn_boot *boot, int rank)
-{
-    const int leader = dtn_boot_tree_leader(boot, rank);
-    int ends[2];
-
-    return dtn_boot_lost_link(boot, ends)
-        && (leader == ends[0] || leader == ends[1]);
-}
-
-/* How this culprit was lost.  Of a lost link the other end is lost too, on its
- * account; the first rank that gave up may have named either end.
- */
-static enum dtn_loss watch_loss_of(const struct dtn_boot *boot, int culprit)
-{
-    for (int r = 0; r < boot->cluster->world_size; r++) {
-        const struct dtn_peer_failure *failure = &boot->peer_failures[r];
-
-        if (failure->order > 0 && failure->loss != DTN_LOSS_NONE
-            && failure->culprit == culprit)
-            return failure->loss;
-    }
-    return watch_at_lost_link(boot, culprit) ? DTN_LOSS_LINK : DTN_LOSS_NONE;
-}
-
-/* May another host have news of a loss at the same time?  Of two hosts, the one
- * that is left has heard all that there is.
- */
-static bool watch_news_may_come(const struct dtn_boot *boot, enum dtn_loss loss)
-{
-    return boot->nhosts > 2 || (boot->nhosts == 2 && loss < DTN_LOSS_HOST);
-}
-
-/* Ranks of one host agree in their page.  News from another host takes a while,
- * so there every rank waits, and then takes what another has named or, if it is
- * the first, the lowest.
- */
-int dtn_boot_agree(struct dtn_boot *boot, int rank, enum dtn_loss *loss)
-{
-    const struct timespec pause = { 0, 1000000 };
-    const struct dtn_peer_failure *failure = &boot->peer_failures[rank];
-    bool lost;
-    int named;
-
-    *loss = DTN_LOSS_NONE;
-    if (!boot->watching)
-        return rank;
-    lost = failure->order > 0 && failure->loss != DTN_LOSS_NONE;
-    while (lost && watch_news_may_come(boot, failure->loss)
-           && dtn_now_ns() < failure->heard_ns
-                             + watch_together_ns(boot, failure->loss)) {
-        nanosleep(&pause, NULL);
-        dtn_boot_watch(boot);
-    }
-    named = watch_named(boot);
-    if (named < 0 && lost)
-        named = boot->peer_failures[watch_lowest(boot, rank)].culprit;
-    if (named >= 0)
-        *loss = watch_loss_of(boot, named);
-    return dtn_pulse_agree(&boot->pulse, dtn_now_ns(),
-                           named >= 0 ? named : rank, loss);
 }

@@ -57,6 +57,36 @@ static const char *await_loss(const struct dtensor_ctx *ctx, enum dtn_loss loss,
     return buf;
 }
 
+/* Who gave up for a lost rank tells this one over a connection, too, where news
+ * over the tree may not come.
+ */
+static void await_listen(struct dtensor_ctx *ctx)
+{
+    for (int t = 0; t < ctx->ntransports; t++)
+        ctx->transports[t]->ops->progress(ctx->transports[t]);
+    for (int r = 0; r < ctx->world.size; r++) {
+        struct dtn_transport *tp = ctx->peers[r].tp;
+        int culprit = r, code = 0;
+
+        if (tp && ctx->peers[r].connected
+            && tp->ops->health(tp, r, &culprit, &code) == DTENSOR_EABORT
+            && code == DTENSOR_EPEER)
+            dtn_boot_report_peer(ctx->boot, r, culprit, code);
+    }
+}
+
+static void await_undecided(struct dtensor_ctx *ctx, int rank)
+{
+    const struct timespec pause = { 0, 1000000 };
+
+    await_listen(ctx);
+    while (dtn_boot_undecided(ctx->boot, rank)) {
+        nanosleep(&pause, NULL);
+        dtn_boot_watch(ctx->boot);
+        await_listen(ctx);
+    }
+}
+
 /* Poison the context because a rank has failed.  The text is the same whether
  * the transport or the tree found it; it ends with what the transport knows:
  * how the rank was reached, and what was seen.
@@ -64,11 +94,14 @@ static const char *await_loss(const struct dtensor_ctx *ctx, enum dtn_loss loss,
 static int await_gone(struct dtensor_ctx *ctx, int rank, const char *how)
 {
     enum dtn_loss loss;
-    const int culprit = dtn_boot_agree(ctx->boot, rank, &loss);
-    const int other = culprit == ctx->world.rank ? rank : culprit;
-    const struct dtn_peer *peer = &ctx->peers[other];
+    const struct dtn_peer *peer;
     char name[320], why[400] = "", lost[DTN_HOST_MAX * 2 + 96];
+    int culprit, other;
 
+    await_undecided(ctx, rank);
+    culprit = dtn_boot_agree(ctx->boot, rank, &loss);
+    other = culprit == ctx->world.rank ? rank : culprit;
+    peer = &ctx->peers[other];
     ctx->loss = loss;
     if (peer->tp)
         peer->tp->ops->why(peer->tp, other, why, sizeof why);
@@ -210,6 +243,29 @@ static bool await_lost(const struct dtensor_ctx *ctx, int peer,
     return dtn_now_ns() - since_ns >= await_last_ns(ctx, peer, failure->loss);
 }
 
+/* A rank between this one and the peer in the tree is lost, so no news of the
+ * peer can come.  After dead_after the peer counts as lost, too.
+ */
+static int await_way(struct dtensor_ctx *ctx, int peer,
+                     const struct dtn_wait *wait)
+{
+    const int lost = dtn_boot_lost_way(ctx->boot, peer);
+    const struct dtn_peer_failure *failure;
+    int64_t since_ns = wait->start_ns;
+
+    if (lost < 0)
+        return 0;
+    failure = dtn_boot_peer_failure(ctx->boot, lost);
+    if (failure->heard_ns > since_ns)
+        since_ns = failure->heard_ns;
+    if (dtn_now_ns() - since_ns
+        < ctx->world.cluster->transport.dead_after_ns)
+        return 0;
+    return failure->code == DTENSOR_EPEER
+         ? await_gone(ctx, lost, "died or left")
+         : await_abort(ctx, lost, failure->culprit, failure->code);
+}
+
 /* A peer may send its last signal and leave.  If `listening`, that signal is
  * taken before the peer counts as gone.
  */
@@ -233,6 +289,8 @@ int dtn_peer_check(struct dtensor_ctx *ctx, int peer, bool listening,
     if (!wait)
         return 0;
     dtn_stall_check(ctx, peer, wait->start_ns);
+    if (await_way(ctx, peer, wait) != 0)
+        return ctx->failure.code;
     return dtn_now_ns() - wait->start_ns > DTN_STALL_NS
          ? dtn_mismatch_stalled(ctx) : 0;
 }

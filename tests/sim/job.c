@@ -1,5 +1,6 @@
 /* job.c - the ranks of a simulated job: their cluster file and environment */
 #include "tests/sim/job.h"
+#include "tests/sim/sim.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,4 +52,26 @@ void sim_job_write(void)
             sim_job.hosts, sim_job.hosts, sim_job.per_host,
             sim_job.shm ? "shm" : "tcp");
     fclose(file);
+}
+
+static bool leader_lost(int host)
+{
+    return sim_lost(host * sim_job.per_host);
+}
+
+int sim_job_part(int rank)
+{
+    int host = rank / sim_job.per_host;
+
+    while (!leader_lost(host) && host > 0 && !leader_lost((host - 1) / 2))
+        host = (host - 1) / 2;
+    return host;
+}
+
+bool sim_job_alone(int host)
+{
+    for (int h = 0; h < sim_job.hosts; h++)
+        if (h != host && !leader_lost(h))
+            return false;
+    return sim_job.hosts > 1;
 }

@@ -15,4 +15,13 @@ void sim_job_write(void);
 
 const char *sim_job_env(int rank, const char *name);
 
+/* The uppermost host of which news reaches this rank along the tree of the
+ * leaders of hosts, through those between them.  Behind a lost leader a rank
+ * hears only of the ranks of its host.
+ */
+int sim_job_part(int rank);
+
+/* Are the leaders of all other hosts lost? */
+bool sim_job_alone(int host);
+
 #endif

@@ -113,9 +113,14 @@ static bool host_is_off(const struct sockaddr *to)
     const struct sockaddr_in *in = (const void *)to;
     const int host = (int)(ntohl(in->sin_addr.s_addr) & 0xffff) - 1;
 
-    return sim_options->fault.kind == SIM_POWER
-        && sim_lost(sim_options->fault.rank)
-        && host == sim_process(sim_options->fault.rank)->host;
+    const struct sim_process *process;
+    bool off = false;
+
+    for (int r = host * sim_options->ranks_per_host;
+         (process = sim_process(r)) && process->host == host; r++)
+        off = off || (process->state == SIM_DEAD
+                      && process->gone_at == SIM_NEVER);
+    return off;
 }
 
 int sim_connect(int fd, const struct sockaddr *to, socklen_t size)

@@ -1,7 +1,8 @@
 /* test_simulated_losses.c - losses at the moments that once were difficult
  *
  * Each case is a small job in which a rank is lost at a given time while others
- * join, wait or leave.  All others must name it, in the same way and in time.
+ * join, wait or leave.  All others must name it, in the same way and in time;
+ * where two are lost, the same of them.
  * What test_simulation finds by a seed comes here with its moment, since seeds
  * change their meaning when the library changes.
  *
@@ -37,6 +38,7 @@ struct part {
     int leaves;                   /* when it is done                          */
     int doubts;                   /* when a connection to `doubted` fails     */
     int doubted;
+    int needs;                    /* the only rank that it waits for          */
 };
 
 static const struct plot {
@@ -47,40 +49,65 @@ static const struct plot {
     enum dtn_loss loss;           /* after joining; NONE: while joining       */
     int by_ms;                    /* when all know                            */
     struct part part[RANKS_MAX];
+    struct {                      /* a second loss; kind NONE: there is none  */
+        enum sim_fault_kind kind;
+        int victim;
+        int after_ms;             /* the first                                */
+        int heard_ms;             /* after it, by others than its host        */
+        bool named;               /* this one is named, not the first         */
+    } second;
 } plots[] = {
     { "rank 0 is done, and a host that only it hears is lost",
       3, 1, SIM_POWER, 2, 1000, DTN_LOSS_HOST, 2700,
-      { [0] = { .leaves = 300 } } },
+      .part = { [0] = { .leaves = 300 } } },
     { "the leader of a host is done, and the one host below it is lost",
       4, 1, SIM_POWER, 3, 1000, DTN_LOSS_HOST, 2700,
-      { [1] = { .leaves = 300 } } },
+      .part = { [1] = { .leaves = 300 } } },
     { "the leader of a host is done, and a rank elsewhere is stopped",
       2, 2, SIM_STOP, 1, 1000, DTN_LOSS_STOPPED, 2700,
-      { [2] = { .leaves = 300 } } },
+      .part = { [2] = { .leaves = 300 } } },
     { "the host of rank 0 is lost while the other child still joins",
       3, 1, SIM_POWER, 0, 500, DTN_LOSS_HOST, 5600,
-      { [2] = { .watches = 3000 } } },
+      .part = { [2] = { .watches = 3000 } } },
     { "the same, and it is the first child",
       3, 1, SIM_POWER, 0, 500, DTN_LOSS_HOST, 5600,
-      { [1] = { .watches = 3000 } } },
+      .part = { [1] = { .watches = 3000 } } },
     { "a connection to a rank fails before it is found stopped",
       3, 2, SIM_STOP, 3, 500, DTN_LOSS_STOPPED, 2000,
-      { [0] = { .doubts = 1000, .doubted = 3 } } },
+      .part = { [0] = { .doubts = 1000, .doubted = 3 } } },
     { "a leader is stopped after it took one child, before it took another",
       2, 3, SIM_STOP, 3, 500, DTN_LOSS_NONE, TIMEOUT_MS + 1500,
-      { [5] = { .opens = 1000 } } },
+      .part = { [5] = { .opens = 1000 } } },
     { "a leader on the way is stopped before the host below has joined",
       4, 1, SIM_STOP, 1, 500, DTN_LOSS_NONE, TIMEOUT_MS + 1500,
-      { [3] = { .opens = 1000 } } },
+      .part = { [3] = { .opens = 1000 } } },
     { "a leader is stopped in an exchange, before a rank below takes part",
       2, 2, SIM_STOP, 2, 500, DTN_LOSS_NONE, TIMEOUT_MS + 2500,
-      { [3] = { .gathers = 1000 } } },
+      .part = { [3] = { .gathers = 1000 } } },
     { "a leader dies, and a rank of its host starts when all have given up",
       2, 2, SIM_KILL, 2, 500, DTN_LOSS_NONE, TIMEOUT_MS + 3500,
-      { [3] = { .opens = 2000 } } },
+      .part = { [3] = { .opens = 2000 } } },
     { "a leader joins late, and a rank of its host never does",
       2, 2, SIM_KILL, 3, 100, DTN_LOSS_NONE, TIMEOUT_MS + 1500,
-      { [2] = { .opens = 2000 }, [3] = { .opens = 1000 } } }
+      .part = { [2] = { .opens = 2000 }, [3] = { .opens = 1000 } } },
+    { "a leader and a lower rank are stopped: the leader's host knows only it",
+      4, 2, SIM_STOP, 3, 500, DTN_LOSS_STOPPED, 2000,
+      .second = { SIM_STOP, 6, 20, 0, true } },
+    { "a leader dies after it told of a loss, and its kernel is late to say so",
+      3, 2, SIM_KILL, 5, 500, DTN_LOSS_DIED, 700,
+      .second = { SIM_KILL, 2, 30, 200, false } },
+    { "a rank needs another long after the others of its host have named one",
+      2, 4, SIM_KILL, 7, 500, DTN_LOSS_DIED, 2200,
+      .part = { [5] = { .needs = 4 } },
+      .second = { SIM_STOP, 4, 34, 0, false } },
+    { "a rank waits for one that is lost long after its way to the others",
+      5, 1, SIM_KILL, 0, 500, DTN_LOSS_DIED, 2000,
+      .part = { [1] = { .needs = 3 }, [3] = { .needs = 4 },
+                [4] = { .needs = 3 } },
+      .second = { SIM_STOP, 3, 100, 0, false } },
+    { "the hosts of the parent and of its parent go off: those below know both",
+      5, 1, SIM_POWER, 1, 500, DTN_LOSS_HOST, 2300,
+      .second = { SIM_POWER, 0, 20, 0, true } }
 };
 static const struct plot *plot;
 
@@ -102,6 +129,14 @@ static void sleep_until(int ms)
         nanosleep(&nap, NULL);
 }
 
+/* The loss for which it gives up; -1: none. */
+static int rank_lost(const struct dtn_boot *boot, const struct part *part)
+{
+    return part->needs == 0 ? dtn_boot_first_loss(boot)
+         : dtn_boot_peer_failure(boot, part->needs)->order > 0 ? part->needs
+         : -1;
+}
+
 /* As a call that waits: it looks, and its connection fails at a time. */
 static void rank_watch(struct dtn_boot *boot, int rank,
                        const struct part *part)
@@ -116,7 +151,7 @@ static void rank_watch(struct dtn_boot *boot, int rank,
     while (lost < 0 && sim_now() < end) {
         nanosleep(&nap, NULL);
         dtn_boot_watch(boot);
-        lost = dtn_boot_first_loss(boot);
+        lost = rank_lost(boot, part);
         if (doubts && sim_now() >= part->doubts * MS)
             doubts = !dtn_boot_unheard(boot, part->doubted);
     }
@@ -158,8 +193,9 @@ static int bad;
 static void rank_check(int rank, const struct outcome *one)
 {
     const bool leaves = plot->part[rank].leaves > 0;
+    const int named = plot->second.named ? plot->second.victim : plot->victim;
     const bool good = one->ended && one->left_ns <= plot->by_ms * MS
-        && (leaves || (one->named == plot->victim && one->loss == plot->loss));
+        && (leaves || (one->named == named && one->loss == plot->loss));
 
     if (!good)
         note("rank %d %s, names %d, loss %d, after %d ms, and left after %d: "
@@ -176,13 +212,16 @@ static void check(const struct sim_options *options)
             rank_check(r, &outcomes[r]);
 }
 
-static void job_run(int hosts, int per_host, const struct sim_fault *fault,
-                    struct sim_result *result)
+static void job_run(int hosts, int per_host, void (*rank_main)(int rank),
+                    const struct sim_fault *fault, struct sim_result *result)
 {
     const struct sim_options options = {
         .seed = 1, .latency_ns = 100000, .limit_ns = 60000 * MS,
-        .main = rank_run, .env = sim_job_env, .end = check,
-        .nranks = hosts * per_host, .ranks_per_host = per_host, .fault = *fault
+        .main = rank_main, .env = sim_job_env, .end = check,
+        .nranks = hosts * per_host, .ranks_per_host = per_host, .fault = *fault,
+        .second = { .kind = plot->second.kind, .rank = plot->second.victim,
+                    .at_ns = plot->second.after_ms * MS,
+                    .ns = plot->second.heard_ms * MS }
     };
 
     sim_job.hosts = hosts;
@@ -202,7 +241,7 @@ static void test_plot(const struct plot *of)
     struct sim_result result;
 
     plot = of;
-    job_run(of->hosts, of->per_host, &fault, &result);
+    job_run(of->hosts, of->per_host, rank_run, &fault, &result);
     ok(bad == 0 && result.lost > 0 && result.leaked == 0, "%s", of->claim);
 }
 
@@ -226,17 +265,63 @@ static void test_leaving(void)
     int64_t last_ns = 0;
 
     plot = &together;
-    job_run(2, 2, &none, &result);
+    job_run(2, 2, rank_run, &none, &result);
     for (int r = 0; r < 4; r++)
         last_ns = outcomes[r].left_ns > last_ns ? outcomes[r].left_ns : last_ns;
     ok(bad == 0, "all leave at once: the last is gone %.1f ms later",
        (double)(last_ns - 500 * MS) / 1e6);
     plot = &apart;
-    job_run(2, 2, &none, &result);
+    job_run(2, 2, rank_run, &none, &result);
     ok(bad == 0 && outcomes[0].left_ns >= (500 + OP_MS) * MS
        && outcomes[0].left_ns <= (550 + OP_MS) * MS,
        "the others stay for long: rank 0 stays for op_timeout, %d ms",
        (int)(outcomes[0].left_ns / MS) - 500);
+}
+
+/* ------------------------------------------------------------- waiting --- */
+
+/* Ranks 0 and 1 need rank 3, which is stopped; rank 2, which would say so, is
+ * dead.
+ */
+static const struct plot behind = {
+    .victim = 2, .loss = DTN_LOSS_DIED, .by_ms = 1900,
+    .second = { .kind = SIM_STOP, .victim = 3, .after_ms = 1 }
+};
+
+static void rank_call(int rank)
+{
+    struct outcome *mine = &outcomes[rank];
+    struct dtensor_error err = { .rank = -1 };
+    const struct dtensor_mesh *mesh;
+    struct dtensor_ctx *ctx = NULL;
+    int32_t value;
+    int rc = dtensor_init(sim_job.path, &ctx, &err);
+
+    if (rc == 0)
+        rc = dtensor_mesh_find(ctx, "world", &mesh, &err);
+    sleep_until(rank < 2 ? 400 : 5000);
+    if (rc == 0 && rank < 2)
+        rc = dtensor_recv(mesh, 3, &value, 1, DTENSOR_I32, &err);
+    mine->known_ns = sim_now();
+    mine->named = err.rank;
+    mine->loss = rc == DTENSOR_EPEER ? DTN_LOSS_DIED : DTN_LOSS_NONE;
+    snprintf(mine->text, sizeof mine->text, "%s", err.text);
+    dtensor_fini(ctx);
+    mine->left_ns = sim_now();
+    mine->ended = true;
+}
+
+static void test_waiting(void)
+{
+    const struct sim_fault fault = { .kind = SIM_KILL, .rank = behind.victim,
+                                     .at_ns = 500 * MS };
+    struct sim_result result;
+
+    plot = &behind;
+    job_run(2, 2, rank_call, &fault, &result);
+    ok(bad == 0 && result.lost == 2 && result.leaked == 0, "a rank is stopped "
+       "behind a dead leader: who waits for it knows %d ms later",
+       (int)(outcomes[1].known_ns / MS) - 500);
 }
 
 int main(int argc, char **argv)
@@ -246,7 +331,9 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < DTN_COUNT(plots); i++)
         if (argc < 2 || (size_t)atoi(argv[1]) == i + 1)
             test_plot(&plots[i]);
-    if (argc < 2)
+    if (argc < 2) {
         test_leaving();
+        test_waiting();
+    }
     return done();
 }

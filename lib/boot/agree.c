@@ -1,0 +1,248 @@
+/* agree.c - one name for a loss, whoever heard of which first
+ *
+ * All ranks name one lost rank, also when two are lost at once.  Who is the
+ * first to give up tells it over the tree and over its connections, and all
+ * others take that name.  Until then each rank waits for 50 ms after the loss,
+ * so that those who give up at the same time know the same losses, and name the
+ * same one of them: the lowest leader of a host, else the lowest rank.
+ *
+ * A leader comes first because the ranks behind it hear of no other loss.
+ * Ranks 2 (a leader) and 1 of two hosts of two are killed: rank 3 knows only of
+ * rank 2, whose loss it sees in the page of the host; rank 0 knows both.
+ *
+ * A rank whose way to the others is lost hears no name.  If that loss is older
+ * than the one that it waits for, the others have named it since.  And it does
+ * not wait for ever for a rank behind such a loss: see dtn_boot_lost_way().
+ */
+#include "base/wait.h"
+#include "boot/boot.h"
+#include "boot/pulse.h"
+#include "boot/state.h"
+#include "boot/tree.h"
+#include "cluster/cluster.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#define TOGETHER_NS (50 * DTN_BOOT_MS)
+#define QUIET_NS (10 * DTN_BOOT_MS)
+
+static bool agree_lost(const struct dtn_peer_failure *failure)
+{
+    return failure->order > 0 && failure->loss != DTN_LOSS_NONE;
+}
+
+/* Losses that are heard of so soon one after the other count as one.  A death
+ * is seen and told at once; a silence is found by looks, once a heartbeat.
+ */
+static int64_t agree_together_ns(const struct dtn_boot *boot,
+                                 enum dtn_loss loss)
+{
+    const int64_t beats_ns = 2 * boot->cluster->transport.heartbeat_ns;
+
+    return loss > DTN_LOSS_DIED && beats_ns > TOGETHER_NS ? beats_ns
+                                                          : TOGETHER_NS;
+}
+
+/* Was this rank lost when `rank` was? */
+static bool agree_together(const struct dtn_boot *boot, int r, int rank)
+{
+    const struct dtn_peer_failure *mine = &boot->peer_failures[rank];
+    const struct dtn_peer_failure *other = &boot->peer_failures[r];
+    const int64_t together_ns = agree_together_ns(boot, mine->loss);
+
+    return agree_lost(other) && other->heard_ns < mine->heard_ns + together_ns
+        && other->heard_ns > mine->heard_ns - together_ns;
+}
+
+/* Has this leader, before it died, told a loss that all others know, too?  They
+ * may not know yet of its own, for its kernel frees its memory first.  It had
+ * time for that if the loss came over it, not from the page of the host.
+ */
+static bool agree_told_before(const struct dtn_boot *boot, int leader, int rank)
+{
+    const struct dtn_peer_failure *dead = &boot->peer_failures[leader];
+    bool told = false;
+
+    if (dead->loss != DTN_LOSS_DIED
+        || !dtn_boot_tree_passes(boot, boot->rank, leader))
+        return false;
+    for (int r = 0; r < boot->cluster->world_size; r++)
+        told = told || (agree_together(boot, r, rank)
+                        && boot->peer_failures[r].heard_ns < dead->heard_ns
+                           - (dtn_boot_tree_same_host(boot, r, boot->rank)
+                              ? QUIET_NS : 0));
+    return told;
+}
+
+/* Of the ranks that were lost when this one was: the lowest leader of a host,
+ * else the lowest.
+ */
+static int agree_lowest(const struct dtn_boot *boot, int rank)
+{
+    int lowest = -1;
+
+    for (int r = 0; r < boot->cluster->world_size; r++) {
+        const bool leads = dtn_boot_tree_leader(boot, r) == r;
+
+        if (!agree_together(boot, r, rank)
+            || (leads && agree_told_before(boot, r, rank)))
+            continue;
+        if (leads)
+            return r;
+        lowest = lowest < 0 ? r : lowest;
+    }
+    return lowest < 0 ? rank : lowest;
+}
+
+/* The lost rank that the first rank to give up has named; -1: none has.  A rank
+ * that waits for another, which is lost a second later, takes it from there.
+ */
+static int agree_named(const struct dtn_boot *boot)
+{
+    uint32_t earliest = UINT32_MAX;
+    int named = -1;
+
+    for (int r = 0; r < boot->cluster->world_size; r++) {
+        const struct dtn_peer_failure *told = &boot->peer_failures[r];
+
+        if (told->order > 0 && told->order < earliest
+            && told->code == DTENSOR_EPEER && told->loss == DTN_LOSS_NONE) {
+            earliest = told->order;
+            named = told->culprit;
+        }
+    }
+    return named;
+}
+
+/* The loss that has cut this rank's way to rank 0, if it is older than that of
+ * `rank`; -1: none is.
+ */
+static int agree_cut(const struct dtn_boot *boot, int rank)
+{
+    const struct dtn_peer_failure *mine = &boot->peer_failures[rank];
+    const int64_t before_ns = mine->heard_ns
+                            - agree_together_ns(boot, mine->loss);
+
+    for (int r = dtn_boot_tree_parent(boot, boot->rank); r >= 0;
+         r = dtn_boot_tree_parent(boot, r))
+        if (agree_lost(&boot->peer_failures[r])
+            && boot->peer_failures[r].heard_ns <= before_ns)
+            return boot->peer_failures[r].culprit;
+    return -1;
+}
+
+/* Is this rank on a host at one end of a lost link? */
+static bool agree_at_lost_link(const struct dtn_boot *boot, int rank)
+{
+    const int leader = dtn_boot_tree_leader(boot, rank);
+    int ends[2];
+
+    return dtn_boot_lost_link(boot, ends)
+        && (leader == ends[0] || leader == ends[1]);
+}
+
+/* How this culprit was lost.  Of a lost link the other end is lost too, on its
+ * account; the first rank that gave up may have named either end.
+ */
+static enum dtn_loss agree_loss_of(const struct dtn_boot *boot, int culprit)
+{
+    for (int r = 0; r < boot->cluster->world_size; r++) {
+        const struct dtn_peer_failure *failure = &boot->peer_failures[r];
+
+        if (agree_lost(failure) && failure->culprit == culprit)
+            return failure->loss;
+    }
+    return agree_at_lost_link(boot, culprit) ? DTN_LOSS_LINK : DTN_LOSS_NONE;
+}
+
+/* May another host have news of a loss at the same time?  Of two hosts, the one
+ * that is left has heard all that there is.
+ */
+static bool agree_news_may_come(const struct dtn_boot *boot, enum dtn_loss loss)
+{
+    return boot->nhosts > 2 || (boot->nhosts == 2 && loss < DTN_LOSS_HOST);
+}
+
+/* Ranks that give up at the edge of the time know different losses.  So who has
+ * just heard of one waits until a name would have come.
+ */
+static int64_t agree_quiet_ns(const struct dtn_boot *boot)
+{
+    int64_t last_ns = 0;
+
+    for (int r = 0; r < boot->cluster->world_size; r++)
+        if (agree_lost(&boot->peer_failures[r])
+            && boot->peer_failures[r].heard_ns > last_ns)
+            last_ns = boot->peer_failures[r].heard_ns;
+    return last_ns + QUIET_NS;
+}
+
+bool dtn_boot_undecided(const struct dtn_boot *boot, int rank)
+{
+    const struct dtn_peer_failure *failure = &boot->peer_failures[rank];
+    const int64_t now = dtn_now_ns();
+    int named;
+    bool soon;
+
+    if (!boot->watching || !agree_lost(failure)
+        || !agree_news_may_come(boot, failure->loss))
+        return false;
+    named = agree_named(boot);
+    soon = now < failure->heard_ns + agree_together_ns(boot, failure->loss);
+    return named < 0 ? soon || now < agree_quiet_ns(boot)
+         : soon && agree_loss_of(boot, named) == DTN_LOSS_NONE;
+}
+
+/* Ranks of one host agree in their page. */
+int dtn_boot_agree(struct dtn_boot *boot, int rank, enum dtn_loss *loss)
+{
+    const struct timespec pause = { 0, 1000000 };
+    int named;
+
+    *loss = DTN_LOSS_NONE;
+    if (!boot->watching)
+        return rank;
+    while (dtn_boot_undecided(boot, rank)) {
+        nanosleep(&pause, NULL);
+        dtn_boot_watch(boot);
+    }
+    named = agree_named(boot);
+    if (named < 0 && agree_lost(&boot->peer_failures[rank]))
+        named = agree_cut(boot, rank);
+    if (named < 0 && agree_lost(&boot->peer_failures[rank]))
+        named = boot->peer_failures[agree_lowest(boot, rank)].culprit;
+    if (named >= 0)
+        *loss = agree_loss_of(boot, named);
+    return dtn_pulse_agree(&boot->pulse, named >= 0 ? named : rank, loss);
+}
+
+/* ------------------------------------------------------------ lost ways --- */
+
+/* Is news of others no longer forwarded by this rank? */
+static bool agree_failed(const struct dtn_boot *boot, int rank)
+{
+    return boot->peer_failures[rank].order > 0
+        && boot->peer_failures[rank].code != 0;
+}
+
+/* Both ranks go up the tree until they meet. */
+int dtn_boot_lost_way(const struct dtn_boot *boot, int peer)
+{
+    int a = boot->rank, b = peer;
+
+    if (!boot->watching || boot->npeer_failures == 0
+        || (boot->pulse.page && dtn_boot_tree_same_host(boot, a, b)))
+        return -1;
+    while (a != b) {
+        int *lower = a > b ? &a : &b;
+
+        if (*lower != boot->rank && *lower != peer
+            && agree_failed(boot, *lower))
+            return *lower;
+        *lower = dtn_boot_tree_parent(boot, *lower);
+    }
+    return a != boot->rank && a != peer && agree_failed(boot, a) ? a : -1;
+}
