@@ -31,11 +31,9 @@
 #include <string.h>
 #include <time.h>
 
-enum { TIMES_MAX = 401, RUNS_MIN = 7, WARM_UP = 2 };
+enum { TIMES_MAX = 401, RUNS_MIN = 5, WARM_UP = 2, BARRIERS = 9 };
 #define ENOUGH_NS 2e8             /* for the runs of one algorithm            */
-#define BEGIN_NS 20000000         /* until a call begins, longer than a hop   */
-#define SPIN_NS 200000            /* before it begins                         */
-#define WIRE_BYTES ((size_t)2 << 20)
+#define WIRE_BYTES ((size_t)4 << 20)
 
 struct asked {
     int nsizes;
@@ -43,6 +41,11 @@ struct asked {
 };
 
 static volatile unsigned sink;    /* where results are read to                */
+
+/* Until a call begins, longer than a hop.  On one host ranks wait for it with
+ * warm caches; else they sleep, since who spins takes the CPU of another.
+ */
+static double begin_ns = 20000;
 
 static int ascending(const void *a, const void *b)
 {
@@ -62,43 +65,45 @@ static double largest(const struct dtensor_mesh *mesh, double mine)
     return most;
 }
 
-/* From a time of the clock at which all ranks call to the end of the last, in
- * ns.  The input is written before, the output read after.
+/* From a time of the clock at which all ranks begin so many calls to the end of
+ * the last, in ns.  The input is written before, the output read after.
  */
 static double run_ns(const struct dtensor_mesh *mesh, struct dtn_exec *exec,
-                     void *in, void *out, int run)
+                     void *in, void *out, int calls, int run)
 {
     const size_t *bytes = dtn_exec_sched(exec)->bytes;
-    double begin, rest_ns;
+    double begin, end, rest_ns;
 
     memset(in, run, bytes[DTN_IN]);
-    begin = largest(mesh, (double)(dtn_now_ns() + BEGIN_NS));
-    rest_ns = begin - SPIN_NS - (double)dtn_now_ns();
-    if (rest_ns > 0)
+    begin = largest(mesh, (double)dtn_now_ns() + begin_ns);
+    rest_ns = begin - (double)dtn_now_ns();
+    if (rest_ns > 1e6)
         nanosleep(&(struct timespec){ .tv_nsec = (long)rest_ns }, NULL);
     while ((double)dtn_now_ns() < begin)
         ;
-    need(dtn_exec_run(exec, in, out, 7, NULL) == 0, "run");
+    for (int i = 0; i < calls; i++)
+        need(dtn_exec_run(exec, in, out, 7, NULL) == 0, "run");
+    end = (double)dtn_now_ns();
     for (size_t i = 0; i < bytes[DTN_OUT]; i += 8)
         sink += ((const unsigned char *)out)[i];
-    return largest(mesh, (double)dtn_now_ns()) - begin;
+    return largest(mesh, end) - begin;
 }
 
 /* Median over the runs, in ns. */
 static double time_of(const struct dtensor_mesh *mesh, struct dtn_exec *exec,
-                      void *in, void *out)
+                      void *in, void *out, int calls)
 {
     static double times[TIMES_MAX];
     const int64_t first = dtn_now_ns();
     int runs = 0;
 
     for (int i = 0; i < WARM_UP; i++)
-        run_ns(mesh, exec, in, out, i);
+        run_ns(mesh, exec, in, out, calls, i);
     while (runs < TIMES_MAX
            && (runs < RUNS_MIN
                || largest(mesh, (double)(dtn_now_ns() - first))
                   < ENOUGH_NS)) {
-        times[runs] = run_ns(mesh, exec, in, out, runs);
+        times[runs] = run_ns(mesh, exec, in, out, calls, runs);
         runs++;
     }
     qsort(times, (size_t)runs, sizeof times[0], ascending);
@@ -107,7 +112,8 @@ static double time_of(const struct dtensor_mesh *mesh, struct dtn_exec *exec,
 
 static double emitter_ns(const struct dtensor_mesh *mesh,
                          const struct dtn_call *call,
-                         const struct dtn_emitter *e, void *in, void *out)
+                         const struct dtn_emitter *e, void *in, void *out,
+                         int calls)
 {
     struct dtn_sched sched;
     struct dtn_exec *exec;
@@ -115,7 +121,7 @@ static double emitter_ns(const struct dtensor_mesh *mesh,
 
     need(e->emit(call, &sched, NULL) == 0, "emit");
     need(dtn_exec_create(&mesh->group, &sched, &exec, NULL) == 0, "plan");
-    ns = time_of(mesh, exec, in, out);
+    ns = time_of(mesh, exec, in, out, calls);
     dtn_exec_destroy(exec);
     return ns;
 }
@@ -167,6 +173,18 @@ static const struct dtn_emitter *emitter_find(enum dtn_coll coll,
     return e;
 }
 
+/* A barrier among others: what the start takes does not count. */
+static double barrier_ns(const struct dtensor_mesh *mesh,
+                         const struct dtn_call *call, const char *name,
+                         void *in, void *out)
+{
+    const struct dtn_emitter *e = emitter_find(DTN_COLL_BARRIER, name);
+    const double one = emitter_ns(mesh, call, e, in, out, 1);
+
+    return (emitter_ns(mesh, call, e, in, out, BARRIERS) - one)
+           / (BARRIERS - 1);
+}
+
 /* A direct barrier is a hop and n - 1 messages, a tree log2 n hops and messages
  * in turn; of a ring of two sizes the difference is that of the bytes.
  */
@@ -180,9 +198,8 @@ static void wire_measure(const struct dtensor_mesh *mesh,
     double direct, tree, ring[2], levels = ceil(log2(n));
 
     call.coll = DTN_COLL_BARRIER;
-    direct = emitter_ns(mesh, &call, emitter_find(call.coll, "direct"), in,
-                        out);
-    tree = emitter_ns(mesh, &call, emitter_find(call.coll, "tree"), in, out);
+    direct = barrier_ns(mesh, &call, "direct", in, out);
+    tree = barrier_ns(mesh, &call, "tree", in, out);
     if (n > 2)
         ns[1] = fmin(fmax((levels * direct - tree) / (levels * (n - 2)), 100),
                      direct / n);
@@ -191,7 +208,7 @@ static void wire_measure(const struct dtensor_mesh *mesh,
     for (int i = 0; i < 2; i++) {
         call.count = (WIRE_BYTES >> 2 * i) / 4 / (size_t)n;
         ring[i] = emitter_ns(mesh, &call, emitter_find(call.coll, "ring"), in,
-                             out);
+                             out, 1);
     }
     ns[2] = (ring[0] - ring[1]) / (WIRE_BYTES * 0.75) * n / (n - 1);
     if (call.me == 0)
@@ -229,7 +246,7 @@ static void try_call(const struct dtensor_mesh *mesh, struct dtn_call *call,
 
         if (!dtn_emitter_runs(e, call, model))
             continue;
-        ns = emitter_ns(mesh, call, e, in, out);
+        ns = emitter_ns(mesh, call, e, in, out, 1);
         dtn_model_load(model, call, e, load);
         told = played_ns(call, e, model);
         offs_add(offs, ns, dtn_model_ns(model, load), told);
@@ -301,8 +318,8 @@ static void times(int rank, int n, void *arg)
     struct dtensor_error err;
     struct offs offs = { .worst = 1 };
     int *hosts = calloc((size_t)n, sizeof *hosts);
-    const struct dtn_call like = { .n = n, .me = rank, .hosts = hosts,
-                                   .dtype = DTENSOR_F32 };
+    struct dtn_call like = { .n = n, .me = rank, .hosts = hosts,
+                             .dtype = DTENSOR_F32 };
     void *in, *out;
     cpu_set_t cpus;
 
@@ -313,10 +330,13 @@ static void times(int rank, int n, void *arg)
     need(dtensor_mesh_find(ctx, "world", &mesh, &err) == 0, "%s", err.text);
     need(dtn_model_make(&mesh->group, hosts, &model, &err) == 0, "%s",
          err.text);
+    like.eager_bytes = model.eager_bytes;
     in = memory(ctx, size_most(asked));
     out = memory(ctx, size_most(asked));
-    if (model.hosts > 1)
+    if (model.hosts > 1) {
+        begin_ns = 2e7;
         wire_measure(mesh, &like, in, out, &model);
+    }
     for (int i = 0; i < asked->nsizes; i++)
         try_size(mesh, &like, asked->size[i], &model, in, out, &offs);
     if (rank == 0)

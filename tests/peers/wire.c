@@ -5,9 +5,8 @@
  * Makes a tap device eth0 in the network namespace of each process, says
  * "ready", and carries frames between them.  A frame leaves its port at the
  * rate of the links, comes DELAY_US later to the port of its receiver, and
- * enters there at that rate, behind the frames that came before.  No frame is
- * lost.  A frame is taken from a device when its port is free, as a network
- * device does, so the sockets of a host share its port.
+ * enters there at that rate, behind the frames that came before.  A frame is
+ * taken from a device when its port is free, as a network device does.
  *
  * With 25 MB/s and 1000 us a frame of 9000 bytes that leaves at 0 is read by
  * its receiver at 1360 us, and one that another host sends at the same time at
