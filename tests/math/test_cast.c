@@ -157,42 +157,56 @@ static void test_fill(void)
 
 enum { HALVES = 1 << 16 };        /* numbers of 16 bits                       */
 
-/* Of all numbers of f16 the bits of base/narrow.h; and back, also of numbers
- * beside them and between two.
+static uint32_t widened(enum dtensor_dtype dtype, uint16_t half)
+{
+    return dtn_narrow_bits(dtype == DTENSOR_F16 ? dtn_f16_widen(half)
+                                                : dtn_bf16_widen(half));
+}
+
+static uint16_t narrowed(enum dtensor_dtype dtype, uint32_t bits)
+{
+    const float x = dtn_narrow_float(bits);
+
+    return dtype == DTENSOR_F16 ? dtn_f16_narrow(x) : dtn_bf16_narrow(x);
+}
+
+/* Of all numbers of f16 or bf16 the bits of base/narrow.h; and back, also of
+ * numbers beside them and between two.
  */
-static int halves_wrong(void)
+static int halves_wrong(enum dtensor_dtype dtype)
 {
     static uint16_t half[HALVES];
     static uint32_t bits[HALVES];
-    static const int beside[] = { 0, -1, 1, 0x0fff, 0x1000, 0x1001 };
+    static const int beside[] = { 0, -1, 1, 0x0fff, 0x1000, 0x1001, 0x7fff,
+                                  0x8000, 0x8001 };
     const int64_t shape[] = { HALVES };
-    const struct dtn_array narrow = dtn_array_packed(half, DTENSOR_F16, 1,
-                                                     shape);
+    const struct dtn_array narrow = dtn_array_packed(half, dtype, 1, shape);
     const struct dtn_array wide = dtn_array_packed(bits, DTENSOR_F32, 1, shape);
     int wrong = 0;
 
-    for (int k = 0; k < 6; k++) {
+    for (int k = 0; k < (int)(sizeof beside / sizeof *beside); k++) {
         for (int i = 0; i < HALVES; i++)
             half[i] = (uint16_t)i;
         dtn_cast(&wide, &narrow);
         for (int i = 0; i < HALVES; i++) {
-            wrong += bits[i] != dtn_narrow_bits(dtn_f16_widen((uint16_t)i));
+            wrong += bits[i] != widened(dtype, (uint16_t)i);
             bits[i] += (uint32_t)beside[k];
         }
         dtn_cast(&narrow, &wide);
         for (int i = 0; i < HALVES; i++)
-            wrong += half[i] != dtn_f16_narrow(dtn_narrow_float(bits[i]));
+            wrong += half[i] != narrowed(dtype, bits[i]);
     }
     return wrong;
 }
 
-static void test_halves(void)
+static void test_halves(enum dtensor_dtype dtype)
 {
     for (int width = 0; width < 3 && dtn_width_force(width); width++) {
-        const int wrong = halves_wrong();
+        const int wrong = halves_wrong(dtype);
 
-        ok(wrong == 0, "width %d: f16 becomes f32 and f32 f16 by the bits of "
-           "one at a time: %d wrong", width, wrong);
+        ok(wrong == 0, "width %d: %s becomes f32 and f32 %s by the bits of one "
+           "at a time: %d wrong", width, dtensor_dtype_name(dtype),
+           dtensor_dtype_name(dtype), wrong);
     }
     dtn_width_force(-1);
 }
@@ -204,6 +218,7 @@ int main(void)
     test_casts();
     test_casts_of_complex();
     test_fill();
-    test_halves();
+    test_halves(DTENSOR_F16);
+    test_halves(DTENSOR_BF16);
     return done();
 }
