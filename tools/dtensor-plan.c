@@ -74,6 +74,8 @@ int main(int argc, char **argv)
                dtensor_version(), dtensor_build());
         return finish(PLAN_GOOD);
     }
+    if (opt.winners)
+        return finish(plan_winners(&opt, stdout));
     status = plan_job_open(&opt, &job);
     if (status == PLAN_GOOD)
         status = plan_beside_open(&opt, &job);

@@ -163,6 +163,23 @@ refuses "no such option" --mesh 2 --nope
 refuses "do not go together" --mesh 2 --from R --to R --shape 4 --json --svg
 refuses "do not go together" --mesh 2 --draw --svg
 refuses "goes with a collective" --mesh 2 --draw --algorithm ring
+run allreduce --winners 16,64 --per-host 8
+is "the fastest algorithms are a table of bytes and ranks" \
+    "$status|$err|$(sed -n 2p "$dir/out" | tr -s ' ')|$(grep -cE '^ +[0-9.]+ [KMi]*B( +[a-z]+ +[0-9]+\.[0-9]{2}){2}$' "$dir/out")" \
+    "0|| ranks 16 64|8"
+"$plan" allreduce --size 256K --mesh 64 --per-host 8 >"$dir/ways"
+is "a cell is the first of all ways" \
+    "$(grep ' 256 KiB ' "$dir/out" | awk '{ print $5 }')" \
+    "$(sed -n 4p "$dir/ways" | awk '{ print $1 }')"
+run all_to_all --winners 64
+is "blocks smaller than an element have no algorithm" \
+    "$status|$(sed -n 3p "$dir/out" | tr -s ' ')" "0| 64 B -"
+run barrier --winners 8
+is "a barrier has one row" "$status|$(wc -l <"$dir/out")" "0|3"
+refuses "expected up to 8 numbers of ranks" allreduce --winners 16,
+refuses "expected up to 8 numbers of ranks" allreduce --winners 16x4
+refuses "goes with a collective" --winners 16
+refuses "has --dtype, --cluster and --per-host" allreduce --winners 16 --mesh 4
 refuses "says what --draw, --svg and --simulate show" allreduce --size 4 --mesh 2 --algorithm ring
 refuses 'no algorithm "rign"' allreduce --size 4 --mesh 2 --algorithm rign --draw
 refuses "at most 64 are drawn" allreduce --size 4 --mesh 65 --draw

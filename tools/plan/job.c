@@ -174,18 +174,22 @@ int plan_redistribute(const struct plan_options *opt,
     return status == PLAN_GOOD ? job_plan(opt, &from, &to, planp) : status;
 }
 
-/* The size is that of the largest buffer, which of some collectives is a block
- * for each rank.
- */
-int plan_call(const struct plan_options *opt, const struct dtensor_mesh *mesh,
-              const char *name, const char *size, struct dtensor_call *call,
-              uint64_t *bytesp)
+size_t plan_call_unit(const struct dtensor_call *call, int ranks)
 {
     static const bool blocked[DTENSOR_NCOLLECTIVES] = {
         [DTENSOR_ALLGATHER] = true, [DTENSOR_REDUCE_SCATTER] = true,
         [DTENSOR_ALL_TO_ALL] = true, [DTENSOR_GATHER] = true,
         [DTENSOR_SCATTER] = true
     };
+    const size_t element = dtensor_dtype_size(call->dtype);
+
+    return blocked[call->coll] ? element * (size_t)ranks : element;
+}
+
+int plan_call(const struct plan_options *opt, const struct dtensor_mesh *mesh,
+              const char *name, const char *size, struct dtensor_call *call,
+              uint64_t *bytesp)
+{
     struct dtensor_error err;
     size_t unit;
 
@@ -195,13 +199,12 @@ int plan_call(const struct plan_options *opt, const struct dtensor_mesh *mesh,
         return plan_usage("--size \"%s\": expected a size such as 1M", size);
     if (dtensor_dtype_parse(opt->dtype, &call->dtype, &err) != 0)
         return job_say(&err);
-    unit = dtensor_dtype_size(call->dtype);
-    if (blocked[call->coll])
-        unit *= (size_t)dtensor_mesh_size(mesh);
+    unit = plan_call_unit(call, dtensor_mesh_size(mesh));
     if (*bytesp % unit != 0)
         return plan_usage("--size %s: expected a multiple of %zu bytes, an "
                           "element%s", size, unit,
-                          blocked[call->coll] ? " for each rank" : "");
+                          unit > dtensor_dtype_size(call->dtype)
+                              ? " for each rank" : "");
     call->count = *bytesp / unit;
     return PLAN_GOOD;
 }

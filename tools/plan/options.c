@@ -32,6 +32,8 @@ static const struct plan_row plan_rows[] = {
     { "shape", 's', "NxM", AT(shape), "global shape of the tensor" },
     { "size", 'z', "SIZE", AT(size),
       "of a collective: bytes of its largest buffer" },
+    { "winners", 'W', "RANKS,...", AT(winners),
+      "of a collective: the fastest by bytes and ranks" },
     { "args", 'a', "A=B,...", AT(args),
       "of an operator: dim, keep, shape, count ..." },
     { "dtype", 'd', "TYPE", AT(dtype),
@@ -177,6 +179,18 @@ static const char *const plan_algorithms[] = {
     "pairwise", "bruck", "spread"
 };
 
+/* A table of the fastest algorithms has its own sizes and meshes. */
+static int options_check_winners(const struct plan_options *opt)
+{
+    if (!opt->collective)
+        return plan_usage("--winners goes with a collective, such as "
+                          "allreduce");
+    if (opt->mesh || opt->size || opt->algorithm || opt->simulate || opt->draw
+        || opt->svg || opt->json)
+        return plan_usage("--winners has --dtype, --cluster and --per-host");
+    return PLAN_GOOD;
+}
+
 static int options_check_collective(const struct plan_options *opt)
 {
     char advice[200];
@@ -190,7 +204,7 @@ static int options_check_collective(const struct plan_options *opt)
         return plan_usage("no collective \"%s\"; %s", opt->collective,
                           dtensor_advise(opt->collective, plan_collectives,
                                          NULL, advice, sizeof advice));
-    if (!opt->size && strcmp(opt->collective, "barrier") != 0)
+    if (!opt->size && !opt->winners && strcmp(opt->collective, "barrier") != 0)
         return plan_usage("--size is missing");
     if (opt->from || opt->to || opt->shape || opt->layout)
         return plan_usage("%s has no placements or shape", opt->collective);
@@ -294,7 +308,9 @@ static int options_check(const struct plan_options *opt)
         return options_check_module(opt);
     if (opt->constant)
         return plan_usage("--constant goes with module");
-    if (!opt->mesh)
+    if (opt->winners && options_check_winners(opt) != PLAN_GOOD)
+        return PLAN_BAD;
+    if (!opt->mesh && !opt->winners)
         return plan_usage("--mesh is missing");
     if (opt->json && (opt->svg || opt->draw))
         return plan_usage("--json and --%s do not go together",

@@ -9,6 +9,7 @@
  * op.c        which placements an operator takes
  * module.c    what each module of a plan moves; its parts are in model.h
  * ways.c      what a collective would cost, by every algorithm
+ * winners.c   which algorithm is the fastest, by bytes and ranks
  * simulate.c  what it takes on a machine that is described, step by step;
  *             simulate_json.c for programs
  * beside.c    what runs at the same time
@@ -51,6 +52,7 @@ struct plan_options {
     const char *per_host;         /* ranks on each host                       */
     const char *collective;       /* its name, instead of from, to and shape  */
     const char *size;             /* bytes of its largest buffer              */
+    const char *winners;          /* numbers of ranks: who is fastest on them */
     const char *op;               /* an operator, instead of all that         */
     const char *args;             /* its arguments, "dim=0"                   */
     const char *module;           /* a plan of the cluster file, instead      */
@@ -127,6 +129,11 @@ int plan_call(const struct plan_options *opt, const struct dtensor_mesh *mesh,
               const char *name, const char *size, struct dtensor_call *call,
               uint64_t *bytesp);
 
+/* A collective has a multiple of so many bytes in its largest buffer, which of
+ * some is a block for each rank.
+ */
+size_t plan_call_unit(const struct dtensor_call *call, int ranks);
+
 /* A plan from --from, --to, --shape and --route. */
 int plan_redistribute(const struct plan_options *opt,
                       const struct dtensor_mesh *mesh,
@@ -201,6 +208,9 @@ static inline bool plan_simulates_one(const struct plan_options *opt)
 void plan_trace_begin(FILE *stream);
 dtensor_simulated_f plan_trace_event;
 void plan_trace_end(FILE *stream);
+
+/* winners.c: needs no open job. */
+int plan_winners(const struct plan_options *opt, FILE *stream);
 
 int plan_picture(const struct plan_job *job, const struct plan_options *opt,
                  FILE *stream);
