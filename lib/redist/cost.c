@@ -162,8 +162,9 @@ static double volume_meets(const struct dtensor_spec *spec,
     for (int d = 0; d < spec->ndim; d++)
         cuts[d] = 1;
     for (int m = 0; m < spec->mesh->ndim; m++) {
-        const bool cyclic = src[m].kind >= DTENSOR_STRIDED ||
-                            dst[m].kind >= DTENSOR_STRIDED;
+        const bool cyclic = spec->mesh->size[m] > 1 &&
+                            (src[m].kind >= DTENSOR_STRIDED ||
+                             dst[m].kind >= DTENSOR_STRIDED);
 
         if (c->cuts[m])
             cuts[dst[m].dim] *= spec->mesh->size[m];
@@ -279,6 +280,8 @@ static void volume_local_work(const struct dtensor_spec *spec,
     for (int m = 0; m < spec->mesh->ndim; m++) {
         const bool made = dst[m].kind == DTENSOR_PARTIAL;
 
+        if (spec->mesh->size[m] == 1)
+            continue;
         if (src[m].kind == DTENSOR_PARTIAL && !made)
             *foldedp = 2 * v->sent;
         if (volume_cuts(&src[m]) && dtn_placement_is_local(&src[m], &dst[m]))
@@ -446,6 +449,8 @@ double dtn_cost_step(const struct dtn_cost *cost,
         : step_find(cost->kept, spec, src, &dst[m], m);
     double ns;
 
+    if (spec->mesh->size[m] == 1)
+        return 0;
     if (kept && kept->ns >= 0)
         return kept->ns;
     ns = src[m].kind == DTENSOR_PARTIAL && dst[m].kind == DTENSOR_REPLICATE
