@@ -10,15 +10,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-bool dtn_placement_is_local(const struct dtensor_placement *from,
-                            const struct dtensor_placement *to)
-{
-    if (from->kind == DTENSOR_REPLICATE)
-        return true;
-    return to->kind == DTENSOR_PARTIAL &&
-           (from->kind == DTENSOR_PARTIAL || to->op != DTENSOR_AVG);
-}
-
 bool dtn_redops_mix(enum dtensor_redop a, enum dtensor_redop b)
 {
     const unsigned sums = 1u << DTENSOR_SUM | 1u << DTENSOR_AVG;

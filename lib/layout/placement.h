@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-/* These two are asked some hundred times to choose a route, and so are here. */
+/* Inline functions are asked some hundred times to choose a route. */
 
 /* The class of a placement: REPLICATE, PARTIAL, or SHARD for every kind that
  * cuts the tensor.
@@ -59,8 +59,14 @@ static inline bool dtn_placement_equal(const struct dtensor_placement *a,
  * becomes a term on its own rank.  If a shard becomes a term of an average,
  * other coordinates are needed, because each term is then the full value.
  */
-bool dtn_placement_is_local(const struct dtensor_placement *from,
-                            const struct dtensor_placement *to);
+static inline bool dtn_placement_is_local(const struct dtensor_placement *from,
+                                          const struct dtensor_placement *to)
+{
+    if (from->kind == DTENSOR_REPLICATE)
+        return true;
+    return to->kind == DTENSOR_PARTIAL &&
+           (from->kind == DTENSOR_PARTIAL || to->op != DTENSOR_AVG);
+}
 
 /* May one tensor have both reductions?  They must be equal, or be sums and
  * averages.

@@ -46,14 +46,15 @@ struct choosing {
                                                  /* parent, (i - 1) / 2       */
     int n, room;                                 /* entries; there is room    */
     bool failed;                                 /* no memory for more        */
-    /* For each kind of operand and option the first option that is the same
-     * for this kind, and how many combinations these make.
+    /* For each kind of operand and option what it adds to the index of the way
+     * in which the operand lies, and how many ways there are.
      */
-    unsigned char same[DTN_RULE_IN][DTENSOR_MAX_DIMS][DTN_OPTIONS_MAX];
+    short adds[DTN_RULE_IN][DTENSOR_MAX_DIMS][DTN_OPTIONS_MAX];
     int nways[DTN_RULE_IN];                      /* entries of each memo      */
     struct known {
-        double cost;                             /* < 0: only its bound       */
-        double least;                            /* < 0: not even that        */
+        double ns;                               /* the cost, or a bound of   */
+                                                 /* it; < 0: not even that    */
+        bool found;                              /* it is the cost            */
     } *memo;                                     /* [inputs][stride]; NULL:   */
                                                  /* none kept                 */
     int stride;                                  /* entries for one input     */
@@ -61,11 +62,10 @@ struct choosing {
 
 /* Would a shard or another reduction become a term? */
 static bool model_never(const struct dtensor_spec *src,
-                        const struct dtensor_spec *dst)
+                        const struct dtensor_placement dst[])
 {
     for (int m = 0; m < src->mesh->ndim; m++) {
-        const struct dtensor_placement *a = &src->placement[m];
-        const struct dtensor_placement *b = &dst->placement[m];
+        const struct dtensor_placement *a = &src->placement[m], *b = &dst[m];
 
         if (b->kind == DTENSOR_PARTIAL && a->kind != DTENSOR_REPLICATE &&
             !dtn_placement_equal(a, b, src->mesh->size[m]))
@@ -75,17 +75,17 @@ static bool model_never(const struct dtensor_spec *src,
 }
 
 double dtn_cost_model(const void *arg, const struct dtensor_spec *src,
-                      const struct dtensor_spec *dst)
+                      const struct dtensor_spec *dst, double limit)
 {
-    return model_never(src, dst) ? HUGE_VAL
-                                 : dtn_redist_predict(arg, src, dst);
+    return model_never(src, dst->placement) ? HUGE_VAL
+         : dtn_redist_predict_below(arg, src, dst, limit);
 }
 
 static double model_least(const void *arg, const struct dtensor_spec *src,
-                          const struct dtensor_spec *dst)
+                          const struct dtensor_placement dst[])
 {
     return model_never(src, dst) ? HUGE_VAL
-                                 : dtn_redist_predict_least(arg, src, dst);
+         : dtn_redist_predict_least(arg, src, src->placement, dst);
 }
 
 static double model_allreduce(const void *arg, const struct dtensor_mesh *mesh,
@@ -130,14 +130,18 @@ static int kind_of(const struct choosing *c, int i)
     return i < nin ? i : nin - 1;
 }
 
-/* Number the ways in which a kind of operand lies. */
+/* Number the ways in which a kind of operand lies: options that are the same
+ * for it have one number.
+ */
 static void memo_classes(struct choosing *c, int kind)
 {
     const struct dtn_options *options = c->options;
+    int ways = 1;
 
-    c->nways[kind] = 1;
-    for (int m = 0; m < options->ndim; m++) {
+    for (int m = 0; m < options->ndim && ways <= MEMO_MAX; m++) {
         const int n = options->sig->call->in[0].mesh->size[m];
+        short *adds = c->adds[kind][m];
+        int classes = 0;
 
         for (int k = 0; k < options->n[m]; k++) {
             int first = 0;
@@ -145,11 +149,11 @@ static void memo_classes(struct choosing *c, int kind)
             while (!place_same(&options->option[m][first],
                                &options->option[m][k], kind, n))
                 first++;
-            c->same[kind][m][k] = (unsigned char)first;
+            adds[k] = first < k ? adds[first] : (short)(classes++ * ways);
         }
-        if (c->nways[kind] <= MEMO_MAX)
-            c->nways[kind] *= options->n[m];
+        ways *= classes;
     }
+    c->nways[kind] = ways;
 }
 
 /* Without memory for it every cost is computed anew. */
@@ -165,64 +169,74 @@ static void memo_make(struct choosing *c)
     c->memo = c->stride > MEMO_MAX ? NULL
             : malloc((size_t)nin * (size_t)c->stride * sizeof c->memo[0]);
     for (int i = 0; c->memo && i < nin * c->stride; i++)
-        c->memo[i] = (struct known){ -1, -1 };
-}
-
-static struct known *memo_at(const struct choosing *c,
-                             const struct dtn_tuple *choice, int i)
-{
-    const int kind = kind_of(c, i);
-    int at = 0;
-
-    for (int m = 0; m < c->options->ndim; m++)
-        at = at * c->options->n[m] + c->same[kind][m][choice->at[m]];
-    return &c->memo[i * c->stride + at];
+        c->memo[i] = (struct known){ .ns = -1 };
 }
 
 /* ---------------------------------------------------------------- costs --- */
 
 static double input_cost(const struct dtn_options *options,
                          const struct dtn_tuple *choice, int i,
-                         dtn_cost_f *cost, const void *arg)
+                         const struct dtn_costs *costs, double limit)
 {
     const struct dtensor_spec *src = &options->sig->call->in[i];
     struct dtensor_spec dst = *src;
 
     dtn_choice_input(options, choice, i, dst.placement);
-    return cost(arg, src, &dst);
+    return costs->cost(costs->arg, src, &dst, limit);
 }
 
-/* The cost of input i if it is known, else its lower bound, and *what is then
- * the input.
- */
-static double known_cost(const struct choosing *c,
-                         const struct dtn_tuple *choice, int i, int *what)
+static double input_least(const struct dtn_options *options,
+                          const struct dtn_tuple *choice, int i,
+                          const struct dtn_costs *costs)
 {
-    struct known *memo = c->memo ? memo_at(c, choice, i) : NULL;
+    struct dtensor_placement dst[DTENSOR_MAX_DIMS];
 
-    if (memo && memo->cost >= 0)
-        return memo->cost;
-    if (!memo)
-        return input_cost(c->options, choice, i, c->costs->cost,
-                          c->costs->arg);
-    if (memo->least < 0)
-        memo->least = input_cost(c->options, choice, i, c->costs->least,
-                                 c->costs->arg);
-    *what = i;
-    return memo->least;
+    dtn_choice_input(options, choice, i, dst);
+    return costs->least(costs->arg, &options->sig->call->in[i], dst);
 }
 
-/* A lower bound of what a choice costs; *what is an input whose cost is not
- * known yet, or -1.
+/* What is known of the cost of input i: at least a bound. */
+static struct known *known_at(const struct choosing *c,
+                              const struct dtn_tuple *choice, int i)
+{
+    const int kind = kind_of(c, i);
+    struct known *known;
+    int at = i * c->stride;
+
+    for (int m = 0; m < c->options->ndim; m++)
+        at += c->adds[kind][m][choice->at[m]];
+    known = &c->memo[at];
+    if (known->ns < 0)
+        known->ns = input_least(c->options, choice, i, c->costs);
+    return known;
+}
+
+/* A lower bound of what a choice costs; *what is the input with the lowest
+ * bound whose cost is not known yet, or -1.
  */
 static double known_sum(const struct choosing *c,
                         const struct dtn_tuple *choice, int *what)
 {
-    double sum = dtn_collective_cost(c->options, choice, c->costs);
+    const int nin = c->options->sig->call->nin;
+    double sum = !c->options->reduces ? 0
+               : dtn_collective_cost(c->options, choice, c->costs);
+    double lowest = HUGE_VAL;
 
     *what = -1;
-    for (int i = 0; i < c->options->sig->call->nin; i++)
-        sum += known_cost(c, choice, i, what);
+    for (int i = 0; i < nin; i++) {
+        const struct known *known;
+
+        if (!c->memo) {
+            sum += input_cost(c->options, choice, i, c->costs, HUGE_VAL);
+            continue;
+        }
+        known = known_at(c, choice, i);
+        sum += known->ns;
+        if (!known->found && known->ns <= lowest) {
+            lowest = known->ns;
+            *what = i;
+        }
+    }
     return sum;
 }
 
@@ -233,7 +247,7 @@ double dtn_choice_cost(const struct dtn_options *options,
     double sum = dtn_collective_cost(options, choice, costs);
 
     for (int i = 0; i < options->sig->call->nin; i++)
-        sum += input_cost(options, choice, i, costs->cost, costs->arg);
+        sum += input_cost(options, choice, i, costs, HUGE_VAL);
     return sum;
 }
 
@@ -299,18 +313,34 @@ static void heap_remove(struct choosing *c)
         heap_down(c, 0);
 }
 
-/* Compute one more cost of the first one; with all of them, it may be the best.
+/* Find the cost of input i, or that it is `slack` or more above its bound. */
+static void known_find(struct choosing *c, const struct dtn_tuple *choice,
+                       int i, double slack)
+{
+    struct known *known = known_at(c, choice, i);
+    const double limit = known->ns + slack;
+    const double cost = input_cost(c->options, choice, i, c->costs, limit);
+
+    known->found = cost < limit || limit == HUGE_VAL;
+    known->ns = known->found ? cost : limit;
+}
+
+/* Compute costs of the first one until it is behind another; with all of them,
+ * it may be the best.  Of the very first one all are computed: what is above
+ * the best one need not be known.
  */
 static void look_closer(struct choosing *c, struct candidate *best)
 {
+    const bool all = best->bound == HUGE_VAL || best->bound == 0;
     struct candidate *first = c->heap;
     int what;
-    const double sum = known_sum(c, &first->choice, &what);
+    double sum = known_sum(c, &first->choice, &what);
 
-    if (what >= 0 && sum <= first->bound)
-        memo_at(c, &first->choice, what)->cost =
-            input_cost(c->options, &first->choice, what, c->costs->cost,
-                       c->costs->arg);
+    while (what >= 0 && (all || sum <= first->bound)) {
+        known_find(c, &first->choice, what,
+                   all ? HUGE_VAL : best->bound * (1 + 2 * ROUNDING) - sum);
+        sum = known_sum(c, &first->choice, &what);
+    }
     first->bound = sum;
     if (what >= 0) {
         heap_down(c, 0);
@@ -330,7 +360,7 @@ static void choose_cheapest(struct choosing *c)
 
     for (int i = c->n / 2 - 1; i >= 0; i--)
         heap_down(c, i);
-    while (c->n > 0 && c->heap->bound * (1 - ROUNDING) <= best.bound)
+    while (c->n > 0 && c->heap->bound <= best.bound * (1 + ROUNDING))
         look_closer(c, &best);
     c->found = true;
     c->best = (struct dtn_chosen){ best.choice, best.bound,
@@ -357,8 +387,14 @@ int dtn_choose_options(const struct dtn_options *options,
                        const struct dtn_costs *costs, struct dtn_chosen *chosen,
                        struct dtensor_error *err)
 {
-    struct choosing c = { .options = options, .costs = costs };
+    struct choosing c;                 /* large: only what is used is set     */
 
+    c.options = options;
+    c.costs = costs;
+    c.heap = NULL;
+    c.memo = NULL;
+    c.n = c.room = c.stride = 0;
+    c.found = c.failed = false;
     dtn_choices_visit(options, true, see_still, &c);
     if (!c.found) {
         memo_make(&c);

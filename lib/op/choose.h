@@ -9,17 +9,20 @@
 #include <stdbool.h>
 
 /* How costs are found: that of a redistribute from src to dst, HUGE_VAL if it
- * is never done for an operator; a lower bound of it; and that of an allreduce
- * of `bytes` along mesh dimensions, which an operator makes itself.
+ * is never done for an operator, and any number from the limit on if it is not
+ * below it; a lower bound of it; and that of an allreduce of `bytes` along mesh
+ * dimensions, which an operator makes itself.
  */
 typedef double dtn_cost_f(const void *arg, const struct dtensor_spec *src,
-                          const struct dtensor_spec *dst);
+                          const struct dtensor_spec *dst, double limit);
+typedef double dtn_least_f(const void *arg, const struct dtensor_spec *src,
+                           const struct dtensor_placement dst[]);
 typedef double dtn_allreduce_cost_f(const void *arg,
                                     const struct dtensor_mesh *mesh,
                                     unsigned dims, double bytes);
 struct dtn_costs {
     dtn_cost_f *cost;             /* of a redistribute                        */
-    dtn_cost_f *least;            /* no cost is below this                    */
+    dtn_least_f *least;           /* no cost is below this                    */
     dtn_allreduce_cost_f *allreduce;             /* NULL: operators reduce    */
                                                  /* nothing by themselves     */
     const void *arg;              /* for all                                  */

@@ -43,6 +43,25 @@ static struct dtensor_placement place_of(const struct dtn_row_place *place,
     return p;
 }
 
+/* How a row says that tensor t lies: an operand, or a result. */
+static const struct dtn_row_place *row_place(const struct dtn_signature *sig,
+                                             const struct dtn_rule_row *row,
+                                             int t)
+{
+    return t < sig->nin ? &row->in[t] : &row->out[t - sig->nin];
+}
+
+static unsigned row_terms(const struct dtn_signature *sig,
+                          const struct dtn_rule_row *row)
+{
+    unsigned terms = 0;
+
+    for (int t = 0; t < sig->nin + sig->nout; t++)
+        if (row_place(sig, row, t)->lies == DTN_LIES_TERM)
+            terms |= 1u << t;
+    return terms;
+}
+
 /* -------------------------------------------------------------- options --- */
 
 static bool input_same(const struct dtn_signature *sig,
@@ -81,7 +100,8 @@ static void option_add(struct dtn_options *options, int m,
 
     if (options->n[m] == DTN_OPTIONS_MAX)
         return;
-    *option = (struct dtn_option){ .row = row, .cut = *cut };
+    *option = (struct dtn_option){ .row = row, .cut = *cut,
+                                   .terms = row_terms(sig, row) };
     for (int i = 0; i < sig->call->nin && still; i++)
         still = input_same(sig, option, i, m);
     option->still = still;
@@ -253,29 +273,23 @@ void dtn_choice_output(const struct dtn_options *options,
     places(options, choice, true, i < options->sig->nout ? i : 0, placement);
 }
 
-/* Would a tensor have two reductions, with option `at` of dimension m and those
+/* Would a tensor have two reductions, with the option of dimension m and those
  * chosen before?
  */
 static bool mixes(const struct dtn_options *options,
                   const struct dtn_tuple *choice, int m)
 {
-    const struct dtn_signature *sig = options->sig;
+    const struct dtn_option *now = &options->option[m][choice->at[m]];
 
-    for (int t = 0; t < sig->nin + sig->nout; t++) {
-        const struct dtn_rule_row *row = options->option[m][choice->at[m]].row;
-        const struct dtn_row_place *now = t < sig->nin ? &row->in[t]
-                                                   : &row->out[t - sig->nin];
+    for (int k = 0; k < m; k++) {
+        const struct dtn_option *then = &options->option[k][choice->at[k]];
+        unsigned both = now->terms & then->terms;
 
-        for (int k = 0; k < m && now->lies == DTN_LIES_TERM; k++) {
-            const struct dtn_rule_row *before =
-                options->option[k][choice->at[k]].row;
-            const struct dtn_row_place *then =
-                t < sig->nin ? &before->in[t] : &before->out[t - sig->nin];
-
-            if (then->lies == DTN_LIES_TERM &&
-                !dtn_redops_mix(then->op, now->op))
+        for (int t = 0; both; t++, both >>= 1)
+            if (both & 1 &&
+                !dtn_redops_mix(row_place(options->sig, then->row, t)->op,
+                                row_place(options->sig, now->row, t)->op))
                 return true;
-        }
     }
     return false;
 }

@@ -12,6 +12,8 @@ struct dtn_option {
     const struct dtn_rule_row *row;              /* of the rows               */
     struct dtensor_placement cut; /* what CUT is; its dim is the row's        */
     bool still;                   /* no input moves, nothing is sent          */
+    unsigned terms;               /* kinds of operands, then of results, that */
+                                  /* are terms: a bit set                     */
 };
 
 enum { DTN_OPTIONS_MAX = 96 };

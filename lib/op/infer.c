@@ -186,7 +186,7 @@ static int infer_whole(const struct dtensor_op_call *call,
         memcpy(inferred->want[i].placement, want.placement,
                sizeof want.placement);
         inferred->cost += costs->cost(costs->arg, &call->in[i],
-                                      &inferred->want[i]);
+                                      &inferred->want[i], HUGE_VAL);
     }
     inferred->out[0] = out;
     inferred->why = inferred->cost > 0 ? "it follows from the inputs"

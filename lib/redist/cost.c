@@ -67,6 +67,18 @@ static double cost_ranks_per_device(const struct dtensor_mesh *mesh,
     return ranks > devices ? ranks / devices : 1;
 }
 
+/* Time of a hop, a message and a byte in ns: inside a host, and between hosts.
+ */
+static const double *cost_near_link(const struct dtn_cost *cost)
+{
+    return cost->model.ns + DTENSOR_COST_INTRA_HOPS;
+}
+
+static const double *cost_far_link(const struct dtn_cost *cost)
+{
+    return cost->model.ns + DTENSOR_COST_INTER_HOPS;
+}
+
 void dtn_cost_init(const struct dtensor_mesh *mesh, struct dtn_cost *cost)
 {
     cost->mesh = mesh;
@@ -76,6 +88,9 @@ void dtn_cost_init(const struct dtensor_mesh *mesh, struct dtn_cost *cost)
         cost->per_host[m] = cost_per_host(mesh, m);
     cost->sharing = cost_ranks_per_device(mesh, cost);
     cost->model.ns[DTENSOR_COST_INTER_BYTES] *= cost->sharing;
+    cost->hop = fmin(cost_near_link(cost)[0], cost_far_link(cost)[0]);
+    cost->message = fmin(cost_near_link(cost)[1], cost_far_link(cost)[1]);
+    cost->byte = fmin(cost_near_link(cost)[2], cost_far_link(cost)[2]);
 }
 
 /* -------------------------------------------------------------- volumes --- */
@@ -192,13 +207,14 @@ static void volume_changes(const struct dtensor_mesh *mesh,
     }
 }
 
+/* `local`: elements of a part before. */
 static void volume_exchange(const struct dtn_cost *cost,
                             const struct dtensor_spec *spec,
                             const struct dtensor_placement src[],
-                            const struct dtensor_placement dst[],
+                            const struct dtensor_placement dst[], double local,
                             struct volume *volume)
 {
-    double total = dtn_volume_local(spec, src), on_host = 1, reach = 1;
+    double total = local, on_host = 1, reach = 1;
     double meets, keeps = 1;
     struct changes c;
 
@@ -237,18 +253,6 @@ static void volume_exchange(const struct dtn_cost *cost,
 
 /* ---------------------------------------------------------------- times --- */
 
-/* Time of a hop, a message and a byte in ns: inside a host, and between hosts.
- */
-static const double *cost_near_link(const struct dtn_cost *cost)
-{
-    return cost->model.ns + DTENSOR_COST_INTRA_HOPS;
-}
-
-static const double *cost_far_link(const struct dtn_cost *cost)
-{
-    return cost->model.ns + DTENSOR_COST_INTER_HOPS;
-}
-
 /* A step: READY, then DATA or DONE; and one put for each peer.  Between hosts a
  * message is posted while another one moves.
  */
@@ -265,16 +269,15 @@ static double cost_far_ns(const double link[], double messages, double bytes)
 }
 
 /* Elements that a rank reads or writes in its own memory besides: terms and
- * their sums, neutral elements, a part that is divided.
+ * their sums, neutral elements, a part that is divided.  `local`: elements of a
+ * part after.
  */
 static void volume_local_work(const struct dtensor_spec *spec,
                               const struct dtensor_placement src[],
                               const struct dtensor_placement dst[],
-                              const struct volume *v, double *foldedp,
-                              double *copiedp)
+                              double local, const struct volume *v,
+                              double *foldedp, double *copiedp)
 {
-    const double local = dtn_volume_local(spec, dst);
-
     *foldedp = 0;
     *copiedp = v->kept;
     for (int m = 0; m < spec->mesh->ndim; m++) {
@@ -287,25 +290,26 @@ static void volume_local_work(const struct dtensor_spec *spec,
         if (volume_cuts(&src[m]) && dtn_placement_is_local(&src[m], &dst[m]))
             *copiedp += local;
         if (src[m].kind == DTENSOR_REPLICATE && made
-            && dst[m].op == DTENSOR_SUM && dtn_dtype_is_float(spec->dtype)
-            && spec->mesh->size[m] > 1)
+            && dst[m].op == DTENSOR_SUM && dtn_dtype_is_float(spec->dtype))
             *copiedp += local;
     }
 }
 
-static double cost_exchange(const struct dtn_cost *cost,
-                            const struct dtensor_spec *spec,
-                            const struct dtensor_placement src[],
-                            const struct dtensor_placement dst[])
+double dtn_cost_exchange(const struct dtn_cost *cost,
+                         const struct dtensor_spec *spec,
+                         const struct dtensor_placement src[],
+                         const struct dtensor_placement dst[])
 {
     const double elem = (double)dtensor_dtype_size(spec->dtype);
-    const double stretch = dtn_model_cache_miss_factor(&cost->model, elem
-        * fmax(dtn_volume_local(spec, src), dtn_volume_local(spec, dst)));
+    const double before = dtn_volume_local(spec, src);
+    const double after = dtn_volume_local(spec, dst);
+    const double stretch = dtn_model_cache_miss_factor(
+        &cost->model, elem * fmax(before, after));
     double folded, copied;
     struct volume v;
 
-    volume_exchange(cost, spec, src, dst, &v);
-    volume_local_work(spec, src, dst, &v, &folded, &copied);
+    volume_exchange(cost, spec, src, dst, before, &v);
+    volume_local_work(spec, src, dst, after, &v, &folded, &copied);
     return cost_near_ns(cost_near_link(cost), v.messages * v.on_host,
                         v.sent * elem * v.on_host * stretch)
          + cost_far_ns(cost_far_link(cost), v.messages * (1 - v.on_host),
@@ -382,87 +386,6 @@ double dtn_cost_allreduce(const struct dtn_cost *cost,
     return cost_kept(cost, n, per_host, bytes);
 }
 
-/* ---------------------------------------------------------------- steps --- */
-
-/* A placement as a byte; 0: it has more to it. */
-static unsigned step_code(const struct dtensor_placement *p)
-{
-    if (p->kind == DTENSOR_SHARD)
-        return p->sizes ? 0 : 2 + (unsigned)p->dim;
-    if (p->kind == DTENSOR_PARTIAL)
-        return 2 + DTENSOR_MAX_DIMS + (unsigned)p->op;
-    return p->kind == DTENSOR_REPLICATE;
-}
-
-/* Where the cost of a change of placement m is kept, or should be; NULL: it
- * cannot be.
- */
-static struct dtn_cost_step *step_find(struct dtn_cost_kept *kept,
-                                       const struct dtensor_spec *spec,
-                                       const struct dtensor_placement src[],
-                                       const struct dtensor_placement *to,
-                                       int m)
-{
-    struct dtn_cost_step want = { .bytes =
-        (double)dtensor_dtype_size(spec->dtype) };
-    uint64_t hash;
-
-    for (int d = 0; d < spec->ndim; d++)
-        want.bytes *= (double)spec->shape[d];
-    for (int k = 0; k < spec->mesh->ndim; k++) {
-        const unsigned code = step_code(&src[k]);
-
-        if (code == 0 || code > UINT8_MAX)
-            return NULL;
-        want.from = want.from << 8 | code;
-    }
-    want.to = step_code(to) << 8 | (unsigned)m;
-    if (want.to < 1u << 8 || want.bytes <= 0)
-        return NULL;
-    if (!kept->steps)
-        memset(kept->step, 0, sizeof kept->step);
-    kept->steps = true;
-    hash = (want.from ^ (uint64_t)want.to << 40 ^ (uint64_t)want.bytes) *
-           UINT64_C(0x9e3779b97f4a7c15);
-    for (int i = 0; i < 8; i++) {
-        struct dtn_cost_step *step =
-            &kept->step[((hash >> 40) + (unsigned)i) % DTN_COST_STEPS];
-
-        if (step->bytes == 0) {
-            *step = want;
-            step->ns = -1;
-            return step;
-        }
-        if (step->from == want.from && step->to == want.to &&
-            step->bytes == want.bytes)
-            return step;
-    }
-    return NULL;
-}
-
-double dtn_cost_step(const struct dtn_cost *cost,
-                     const struct dtensor_spec *spec,
-                     const struct dtensor_placement src[],
-                     const struct dtensor_placement dst[], int m)
-{
-    struct dtn_cost_step *kept = !cost->kept ? NULL
-        : step_find(cost->kept, spec, src, &dst[m], m);
-    double ns;
-
-    if (spec->mesh->size[m] == 1)
-        return 0;
-    if (kept && kept->ns >= 0)
-        return kept->ns;
-    ns = src[m].kind == DTENSOR_PARTIAL && dst[m].kind == DTENSOR_REPLICATE
-       ? dtn_cost_allreduce(cost, spec->mesh, 1u << m,
-                            dtn_volume_local(spec, src) *
-                            (double)dtensor_dtype_size(spec->dtype))
-       : cost_exchange(cost, spec, src, dst);
-    if (kept)
-        kept->ns = ns;
-    return ns;
-}
-
 /* --------------------------------------------------------------- phases --- */
 
 /* To another mesh: a receiver takes its part from all ranks that hold some of
@@ -499,5 +422,6 @@ double dtn_cost_phase(const struct dtn_cost *cost,
         return cost_cross(cost, &phase->src, spec);
     if (phase->kind != DTN_PHASE_EXCHANGE)
         return dtn_cost_allreduce(cost, spec->mesh, phase->dims, bytes);
-    return cost_exchange(cost, spec, phase->src.placement, spec->placement);
+    return dtn_cost_exchange(cost, spec, phase->src.placement,
+                             spec->placement);
 }

@@ -25,7 +25,8 @@ struct dtn_cost_kept {
         double bytes;             /* of the tensor; 0: an empty entry         */
         double ns;                /* the cost                                 */
         uint64_t from;            /* placements before, a byte for each       */
-        unsigned to;              /* the placement after, and which it is     */
+        unsigned to;              /* the placement after, which it is, and    */
+                                  /* the type of an element                   */
     } step[DTN_COST_STEPS];       /* by a hash                                */
 };
 
@@ -33,6 +34,8 @@ struct dtn_cost_kept {
 struct dtn_cost {
     const struct dtensor_mesh *mesh;      /* of these constants               */
     struct dtn_model model;       /* its inter-node rate is one rank's share  */
+    double hop, message, byte;    /* ns, the smaller of those in a host and   */
+                                  /* between hosts                            */
     double sharing;               /* ranks of the mesh that share a device    */
     int per_host[DTENSOR_MAX_DIMS]; /* coordinates of each mesh dimension     */
                                   /* on the host of coordinate 0              */
@@ -45,19 +48,35 @@ struct dtn_cost {
  */
 void dtn_cost_init(const struct dtensor_mesh *mesh, struct dtn_cost *cost);
 
-/* Time in nanoseconds: of an allreduce of `bytes` along mesh dimensions; of a
- * change of placement m alone; of a phase.  The result is the same on every
- * rank.
+/* Time in nanoseconds: of an allreduce of `bytes` along mesh dimensions; of an
+ * exchange; of a phase.  The result is the same on every rank.
  */
 double dtn_cost_allreduce(const struct dtn_cost *cost,
                           const struct dtensor_mesh *mesh, unsigned dims,
                           double bytes);
-double dtn_cost_step(const struct dtn_cost *cost,
-                     const struct dtensor_spec *spec,
-                     const struct dtensor_placement src[],
-                     const struct dtensor_placement dst[], int m);
+double dtn_cost_exchange(const struct dtn_cost *cost,
+                         const struct dtensor_spec *spec,
+                         const struct dtensor_placement src[],
+                         const struct dtensor_placement dst[]);
 double dtn_cost_phase(const struct dtn_cost *cost,
                       const struct dtn_phase *phase);
+
+/* step.c: time of a change of placement m alone, from those of `from`; it is
+ * that of the one phase that does it.
+ */
+struct dtn_step_from {
+    const struct dtensor_placement *placement;   /* of the tensor             */
+    double bytes;                 /* of the tensor                            */
+    uint64_t code;                /* placements, a byte for each; 0: no costs */
+                                  /* are kept                                 */
+};
+struct dtn_step_from dtn_step_from(const struct dtn_cost *cost,
+                                   const struct dtensor_spec *spec,
+                                   const struct dtensor_placement placement[]);
+double dtn_cost_step(const struct dtn_cost *cost,
+                     const struct dtensor_spec *spec,
+                     const struct dtn_step_from *from, int m,
+                     const struct dtensor_placement *to);
 
 /* Elements of a local part, divided evenly. */
 double dtn_volume_local(const struct dtensor_spec *spec,

@@ -18,18 +18,40 @@
 /* Does another mesh dimension cut what m cut, or what m will cut, so that some
  * ranks may have their new part already?
  */
-static bool predict_shifts(const struct dtensor_spec *src,
-                           const struct dtensor_spec *dst, int m)
+static bool predict_shifts(const struct dtensor_mesh *mesh,
+                           const struct dtensor_placement src[],
+                           const struct dtensor_placement dst[], int m)
 {
-    for (int k = 0; k < src->mesh->ndim; k++) {
-        const struct dtensor_placement *a = &src->placement[m];
-        const struct dtensor_placement *b = &dst->placement[k];
-
-        if (k != m && dtn_placement_class(a) == DTENSOR_SHARD &&
-            dtn_placement_class(b) == DTENSOR_SHARD && a->dim == b->dim &&
-            !dtn_placement_equal(&src->placement[k], b, src->mesh->size[k]))
+    if (dtn_placement_class(&src[m]) != DTENSOR_SHARD)
+        return false;
+    for (int k = 0; k < mesh->ndim; k++)
+        if (k != m && dtn_placement_class(&dst[k]) == DTENSOR_SHARD &&
+            src[m].dim == dst[k].dim &&
+            !dtn_placement_equal(&src[k], &dst[k], mesh->size[k]))
             return true;
-    }
+    return false;
+}
+
+/* Mesh dimension m cuts as before.  Does it cut other parts, because a mesh
+ * dimension to its left cuts otherwise?  From [R,S(0)] to [S(0),S(0)] of four
+ * ranks, rank 1 had the second half and then has the second quarter.
+ */
+static bool predict_dragged(const struct dtensor_mesh *mesh,
+                            const struct dtensor_placement src[],
+                            const struct dtensor_placement dst[], int m)
+{
+    const struct dtensor_placement *p = &dst[m];
+
+    if (p->kind != DTENSOR_SHARD || mesh->size[m] == 1)
+        return false;
+    for (int k = 0; k < m; k++)
+        if (mesh->size[k] > 1 &&
+            ((dtn_placement_class(&src[k]) == DTENSOR_SHARD &&
+              src[k].dim == p->dim) ||
+             (dtn_placement_class(&dst[k]) == DTENSOR_SHARD &&
+              dst[k].dim == p->dim)) &&
+            !dtn_placement_equal(&src[k], &dst[k], mesh->size[k]))
+            return true;
     return false;
 }
 
@@ -38,18 +60,23 @@ enum predict_need {
     NEEDS_NOTHING,                /* all is there                             */
     NEEDS_COPY,                   /* of what is there                         */
     NEEDS_PEERS,                  /* elements of other ranks                  */
+    NEEDS_OTHERS,                 /* the same: of its part some rank has none */
     NEEDS_TERMS                   /* terms of other ranks                     */
 };
 
-static enum predict_need predict_need(const struct dtensor_spec *src,
-                                      const struct dtensor_spec *dst, int m)
+static enum predict_need predict_need(const struct dtensor_mesh *mesh,
+                                      const struct dtensor_placement src[],
+                                      const struct dtensor_placement dst[],
+                                      int m)
 {
-    const struct dtensor_placement *a = &src->placement[m];
-    const struct dtensor_placement *b = &dst->placement[m];
-    const int n = src->mesh->size[m];
+    const struct dtensor_placement *a = &src[m], *b = &dst[m];
+    const int n = mesh->size[m];
 
-    if (n == 1 || dtn_placement_equal(a, b, n))
+    if (n == 1)
         return NEEDS_NOTHING;
+    if (dtn_placement_equal(a, b, n))
+        return predict_dragged(mesh, src, dst, m) ? NEEDS_OTHERS
+                                                  : NEEDS_NOTHING;
     if (dtn_placement_is_local(a, b))
         return NEEDS_COPY;
     return a->kind == DTENSOR_PARTIAL ? NEEDS_TERMS : NEEDS_PEERS;
@@ -73,12 +100,10 @@ struct predict_terms {
     double few;                   /* ranks along the shortest of them         */
 };
 
-static void predict_term(const struct dtensor_spec *dst, int m,
+static void predict_term(enum dtensor_placement_kind kind, int n,
                          enum predict_need need, double keeps,
                          struct predict_terms *terms)
 {
-    const enum dtensor_placement_kind kind = dst->placement[m].kind;
-    const int n = dst->mesh->size[m];
 
     if (need == NEEDS_TERMS && kind == DTENSOR_REPLICATE) {
         terms->whole *= n;
@@ -86,7 +111,7 @@ static void predict_term(const struct dtensor_spec *dst, int m,
         terms->cut *= n;
         terms->messages += n - 1;
         terms->dims++;
-        terms->few = fmin(terms->few, n);
+        terms->few = terms->few < n ? terms->few : n;
     } else if (kind == DTENSOR_REPLICATE || (kind == DTENSOR_PARTIAL &&
                                              need != NEEDS_NOTHING)) {
         terms->sharers *= n;
@@ -136,43 +161,50 @@ static double predict_moved(double share, double hop, double message,
            bytes * ((1 - share) * byte + share * fmin(byte, copied));
 }
 
+/* The share of its new part that a rank has, as far as dimension m says. */
+static double predict_keeps(const struct dtensor_mesh *mesh,
+                            const struct dtensor_placement src[],
+                            const struct dtensor_placement dst[], int m,
+                            enum predict_need need)
+{
+    if (need == NEEDS_OTHERS)
+        return 0;
+    return need == NEEDS_PEERS && !predict_shifts(mesh, src, dst, m)
+         ? 1.0 / mesh->size[m] : 1;
+}
+
 /* The bound is often the cost; then it may be above it by rounding. */
 double dtn_redist_predict_least(const struct dtn_cost *cost,
-                                const struct dtensor_spec *src,
-                                const struct dtensor_spec *dst)
+                                const struct dtensor_spec *spec,
+                                const struct dtensor_placement src[],
+                                const struct dtensor_placement dst[])
 {
+    const double hop = cost->hop, message = 3 * cost->message;
+    const double byte = cost->byte;
     const double *ns = cost->model.ns, copied = ns[DTENSOR_COST_COPIED];
-    const double hop = fmin(ns[DTENSOR_COST_INTRA_HOPS],
-                            ns[DTENSOR_COST_INTER_HOPS]);
-    const double message = 3 * fmin(ns[DTENSOR_COST_INTRA_MESSAGES],
-                                    ns[DTENSOR_COST_INTER_MESSAGES]);
-    const double byte = fmin(ns[DTENSOR_COST_INTRA_BYTES],
-                             ns[DTENSOR_COST_INTER_BYTES]);
+    const struct dtensor_mesh *mesh = spec->mesh;
     struct predict_terms terms = { 1, 1, 1, 1, 0, 0, HUGE_VAL };
     enum predict_need most = NEEDS_NOTHING, need;
-    double share = 1, keeps, bytes, least;
+    double share = 1, keeps, bytes;
 
-    for (int m = 0; m < src->mesh->ndim; m++) {
-        if (dst->placement[m].kind == DTENSOR_PARTIAL &&
-            dtn_placement_class(&src->placement[m]) == DTENSOR_SHARD)
+    for (int m = 0; m < mesh->ndim; m++) {
+        if (dst[m].kind == DTENSOR_PARTIAL &&
+            dtn_placement_class(&src[m]) == DTENSOR_SHARD)
             return 0;                  /* what is not there is zeros          */
-        need = predict_need(src, dst, m);
+        need = predict_need(mesh, src, dst, m);
         most = need > most ? need : most;
-        keeps = need == NEEDS_PEERS && !predict_shifts(src, dst, m)
-              ? 1.0 / src->mesh->size[m] : 1;
+        keeps = predict_keeps(mesh, src, dst, m, need);
         share *= keeps;
-        predict_term(dst, m, need, keeps, &terms);
+        predict_term(dst[m].kind, mesh->size[m], need, keeps, &terms);
     }
     if (most == NEEDS_NOTHING)
         return 0;
-    bytes = dtn_volume_local(dst, dst->placement) *
-            (double)dtensor_dtype_size(dst->dtype);
+    bytes = dtn_volume_local(spec, dst) *
+            (double)dtensor_dtype_size(spec->dtype);
     if (most == NEEDS_TERMS)
-        least = predict_steps(&terms, hop, message, byte, bytes) +
-                predict_reduced(&terms, ns, byte, bytes);
-    else if (most == NEEDS_PEERS)
-        least = predict_moved(share, hop, message, byte, copied, bytes);
-    else
-        least = bytes * fmin(byte, copied);
-    return least;
+        return predict_steps(&terms, hop, message, byte, bytes) +
+               predict_reduced(&terms, ns, byte, bytes);
+    if (most >= NEEDS_PEERS)
+        return predict_moved(share, hop, message, byte, copied, bytes);
+    return bytes * fmin(byte, copied);
 }

@@ -38,7 +38,9 @@ struct graph {
     double ns[PLACES_MAX];                   /* from the source; < 0: unknown */
     double left[PLACES_MAX];      /* to the target, at least; < 0: unknown    */
     short from[PLACES_MAX];                   /* the place before             */
-    bool done[PLACES_MAX];
+    bool done[PLACES_MAX];                    /* its distance is final        */
+    short open[PLACES_MAX];                   /* that are reached, not done   */
+    int nopen;                                /* entries                      */
 };
 
 /* -------------------------------------------------------------- choices --- */
@@ -133,6 +135,18 @@ static struct dtensor_spec graph_spec(const struct graph *g,
     return spec;
 }
 
+/* Do the chosen lengths fit? */
+static bool graph_fits(const struct graph *g,
+                       const struct dtensor_placement now[])
+{
+    struct dtensor_spec spec;
+
+    if (!g->chosen)
+        return true;
+    spec = graph_spec(g, now);
+    return dtn_spec_lengths_fit(&spec);
+}
+
 /* Does P at dimension m have the same terms as after one exchange from the
  * source?  A replica must not have been sharded before, and a shard must not
  * have changed.  A term of an average is the full value on every rank, so any
@@ -174,22 +188,49 @@ static bool graph_legal(const struct graph *g,
 
 /* What is left from node `to` on at least; less than rounding changes. */
 static double graph_left(struct graph *g, int to,
-                         const struct dtensor_spec *next)
+                         const struct dtensor_placement now[])
 {
     if (g->left[to] < 0)
-        g->left[to] = dtn_redist_predict_least(g->cost, next, g->spec) *
+        g->left[to] = dtn_redist_predict_least(g->cost, g->spec, now,
+                                               g->spec->placement) *
                       (1 - 1e-9);
     return g->left[to];
 }
 
+/* Make choice c of dimension m, which leads from `place` to `to`; `next` is
+ * `to`, for as long as this takes.
+ */
+static void graph_step(struct graph *g, int place,
+                       const struct dtn_step_from *from, int m, int c, int to,
+                       const struct dtensor_placement next[])
+{
+    double ns;
+
+    if (g->ns[place] + graph_left(g, to, next) >= g->limit_ns ||
+        !graph_fits(g, next))
+        return;
+    ns = g->ns[place] + dtn_cost_step(g->cost, g->spec, from, m,
+                                      &g->choice[m][c]);
+    if (ns + g->left[to] >= g->limit_ns ||
+        (g->ns[to] >= 0 && ns >= g->ns[to]))
+        return;
+    if (g->ns[to] < 0)
+        g->open[g->nopen++] = (short)to;
+    g->ns[to] = ns;
+    g->from[to] = (short)place;
+    if (to == g->goal)
+        g->limit_ns = ns;
+}
+
 static void graph_relax(struct graph *g, int place)
 {
-    struct dtensor_placement now[DTENSOR_MAX_DIMS];
-    struct dtensor_spec next;
+    struct dtensor_placement now[DTENSOR_MAX_DIMS], next[DTENSOR_MAX_DIMS];
+    struct dtn_step_from from;
     int step = g->nplaces;
 
     graph_place(g, place, now);
-    next = graph_spec(g, now);
+    memcpy(next, now, (size_t)g->ndim * sizeof now[0]);
+    from = dtn_step_from(g->cost, g->spec, now);
     for (int m = 0; m < g->ndim; m++) {
         int own;
 
@@ -197,39 +238,33 @@ static void graph_relax(struct graph *g, int place)
         own = place / step % g->n[m];
         for (int c = 0; c < g->n[m]; c++) {
             const int to = place + (c - own) * step;
-            double ns;
 
             if (c == own || g->done[to] ||
                 !graph_legal(g, now, m, &g->choice[m][c]))
                 continue;
-            next.placement[m] = g->choice[m][c];
-            if ((g->chosen && !dtn_spec_lengths_fit(&next)) ||
-                g->ns[place] + graph_left(g, to, &next) >= g->limit_ns)
-                continue;
-            ns = g->ns[place] + dtn_cost_step(g->cost, g->spec, now,
-                                              next.placement, m);
-            if (ns + g->left[to] < g->limit_ns &&
-                (g->ns[to] < 0 || ns < g->ns[to])) {
-                g->ns[to] = ns;
-                g->from[to] = (short)place;
-                if (to == g->goal)
-                    g->limit_ns = ns;
-            }
+            next[m] = g->choice[m][c];
+            graph_step(g, place, &from, m, c, to, next);
         }
-        next.placement[m] = now[m];
+        next[m] = now[m];
     }
 }
 
-/* The nearest node that is not finished; -1: none. */
-static int graph_nearest(const struct graph *g)
+/* Take the nearest open node, of equal ones the first; -1: there is none. */
+static int graph_nearest(struct graph *g)
 {
-    int best = -1;
+    int best = 0, place;
 
-    for (int p = 0; p < g->nplaces; p++)
-        if (!g->done[p] && g->ns[p] >= 0 &&
-            (best < 0 || g->ns[p] < g->ns[best]))
-            best = p;
-    return best;
+    if (g->nopen == 0)
+        return -1;
+    for (int i = 1; i < g->nopen; i++) {
+        const int p = g->open[i], q = g->open[best];
+
+        if (g->ns[p] < g->ns[q] || (g->ns[p] == g->ns[q] && p < q))
+            best = i;
+    }
+    place = g->open[best];
+    g->open[best] = g->open[--g->nopen];
+    return place;
 }
 
 /* The path to `goal`, which has at most one hop for each node, in forward
@@ -274,13 +309,13 @@ void dtn_route_min_cost(const struct dtn_cost *cost,
     start = graph_number(&g, src->placement);
     g.goal = graph_number(&g, dst->placement);
     g.ns[start] = 0;
+    g.open[0] = (short)start;
+    g.nopen = 1;
     g.limit_ns = limit_ns;
-    route->slower = graph_left(&g, start, src) >= limit_ns;
-    if (route->slower)
-        return;
     while ((place = graph_nearest(&g)) >= 0 && place != g.goal) {
         g.done[place] = true;
-        graph_relax(&g, place);
+        if (g.ns[place] + g.left[place] < g.limit_ns)
+            graph_relax(&g, place);
     }
     if (place < 0 && !isinf(limit_ns))
         route->slower = true;
@@ -288,4 +323,6 @@ void dtn_route_min_cost(const struct dtn_cost *cost,
         route->refused = "the chosen lengths do not fit on any such route";
     else if (!graph_path(&g, g.goal, start, route))
         route->refused = "it has more than 16 steps";
+    else
+        route->ns = g.ns[place];
 }

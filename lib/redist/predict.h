@@ -15,11 +15,21 @@ double dtn_redist_predict(const struct dtn_cost *cost,
                           const struct dtensor_spec *src,
                           const struct dtensor_spec *dst);
 
-/* least.c: no route from src to dst takes less than this, found in less time.
+/* The same if it is below the limit, else some number that is not; found in
+ * less time.
+ */
+double dtn_redist_predict_below(const struct dtn_cost *cost,
+                                const struct dtensor_spec *src,
+                                const struct dtensor_spec *dst,
+                                double limit_ns);
+
+/* least.c: no route of a tensor like `spec` from src to dst takes less than
+ * this, found in less time.
  */
 double dtn_redist_predict_least(const struct dtn_cost *cost,
-                                const struct dtensor_spec *src,
-                                const struct dtensor_spec *dst);
+                                const struct dtensor_spec *spec,
+                                const struct dtensor_placement src[],
+                                const struct dtensor_placement dst[]);
 
 /* plan_bytes.c: bytes between all ranks of allreduces along mesh dimensions, a
  * bit set, of `each` numbers for an element of a rank's part.

@@ -21,6 +21,7 @@ struct dtn_route {
     int nhops;                    /* 0: nothing changes                       */
     struct dtensor_placement hop[DTN_HOPS_MAX][DTENSOR_MAX_DIMS];  /* [nhops] */
     double ns;                    /* predicted, of the slowest rank           */
+    /* Only of the route that is chosen, or wanted: */
     double scratch;               /* bytes of the largest two results between */
                                   /* exchanges, on the rank that has most     */
     int nphases;                  /* of all hops                              */
@@ -50,17 +51,31 @@ int dtn_routes_find(const struct dtn_cost *cost, const struct dtensor_spec *src,
                     struct dtensor_error *err);
 
 /* What the route takes that dtn_routes_find() chooses, in ns; HUGE_VAL: it does
- * not exist.  If no route can beat the direct one, no other is looked at.
+ * not exist.  If it takes the limit or more, the result may be any number from
+ * the limit on.
  */
 double dtn_route_ns(const struct dtn_cost *cost, const struct dtensor_spec *src,
                     const struct dtensor_spec *dst, enum dtensor_route want,
-                    uint64_t max_scratch);
+                    uint64_t max_scratch, double limit_ns);
 
 /* The phases of a route, in order; returns how many. */
 int dtn_route_phases(const struct dtn_route *route,
                      const struct dtensor_spec *src,
                      const struct dtensor_spec *dst,
                      struct dtn_phase phase[DTN_ROUTE_PHASES_MAX]);
+
+/* route.c: the hops of a route, into one that has none; and what applies to all
+ * but direct: may it be taken, and must some of its hops be one?
+ */
+void dtn_route_direct(const struct dtensor_spec *src,
+                      const struct dtensor_spec *dst, struct dtn_route *route);
+void dtn_route_greedy(const struct dtensor_spec *src,
+                      const struct dtensor_spec *dst, struct dtn_route *route);
+void dtn_route_merged(const struct dtensor_spec *src,
+                      const struct dtensor_spec *dst,
+                      const struct dtn_route *greedy, struct dtn_route *route);
+void dtn_route_check(const struct dtensor_spec *src,
+                     const struct dtensor_spec *dst, struct dtn_route *route);
 
 /* min_cost.c: the cheapest route that changes one mesh dimension at a time;
  * `slower` if it costs `limit_ns` (HUGE_VAL: no limit) or more.

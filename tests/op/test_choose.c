@@ -212,7 +212,8 @@ static void check_pairs(struct dtensor_ctx *ctx)
         double least, kept, fresh;
 
         dtn_costs_model(mesh, &model, &costs);
-        least = dtn_redist_predict_least(&model.cost, &src, &dst);
+        least = dtn_redist_predict_least(&model.cost, &src, src.placement,
+                                         dst.placement);
         kept = dtn_redist_predict(&model.cost, &src, &dst);
         model.cost.kept = NULL;
         fresh = dtn_redist_predict(&model.cost, &src, &dst);

@@ -136,17 +136,17 @@ static double theirs_ns(const struct golden_call *g,
 
     for (int i = 0; i < g->call.nin; i++) {
         struct dtensor_spec want = g->in[i];
+        double least, predicted;
 
         if (dtensor_placements_parse(want.mesh, g->want[i], want.ndim,
                                      want.placement, NULL) != 0)
             abort();
-        ns += dtn_cost_model(cost, &g->in[i], &want);
-        if (dtn_redist_predict_least(cost, &g->in[i], &want) >
-            dtn_redist_predict(cost, &g->in[i], &want) * (1 + 1e-9) &&
-            n.bound++ < 5)
-            note("bound %g above %g of %s", dtn_redist_predict_least(
-                     cost, &g->in[i], &want),
-                 dtn_redist_predict(cost, &g->in[i], &want), g->want[i]);
+        ns += dtn_cost_model(cost, &g->in[i], &want, HUGE_VAL);
+        least = dtn_redist_predict_least(cost, &want, g->in[i].placement,
+                                         want.placement);
+        predicted = dtn_redist_predict(cost, &g->in[i], &want);
+        if (least > predicted * (1 + 1e-9) && n.bound++ < 5)
+            note("bound %g above %g of %s", least, predicted, g->want[i]);
     }
     return ns;
 }

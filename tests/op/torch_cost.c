@@ -86,7 +86,7 @@ static bool greedy_waits(const struct greedy *g, const struct dtensor_spec *dst,
 }
 
 double torch_cost(const void *arg, const struct dtensor_spec *src,
-                  const struct dtensor_spec *dst)
+                  const struct dtensor_spec *dst, double limit)
 {
     static const struct dtensor_placement whole = { .kind = DTENSOR_REPLICATE };
     const int ndim = dtensor_mesh_ndim(src->mesh);
@@ -94,6 +94,7 @@ double torch_cost(const void *arg, const struct dtensor_spec *src,
     int shards = 1;
 
     (void)arg;
+    (void)limit;
     g.gib = (double)dtensor_dtype_size(src->dtype) / (1 << 30);
     for (int d = 0; d < src->ndim; d++)
         g.gib *= (double)src->shape[d];
@@ -112,7 +113,7 @@ double torch_cost(const void *arg, const struct dtensor_spec *src,
 }
 
 double torch_cost_least(const void *arg, const struct dtensor_spec *src,
-                        const struct dtensor_spec *dst)
+                        const struct dtensor_placement dst[])
 {
     (void)arg;
     (void)src;

@@ -6,6 +6,7 @@
 #include "dtensor.h"
 
 /* Microseconds, with all ranks on one host; HUGE_VAL: not for an operator. */
-dtn_cost_f torch_cost, torch_cost_least;
+dtn_cost_f torch_cost;
+dtn_least_f torch_cost_least;
 
 #endif
