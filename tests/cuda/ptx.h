@@ -64,6 +64,14 @@ static inline double f64_nan(double x)
     return x != x ? f64_of(0x7fffffffffffffff) : x;
 }
 
+/* max.f32: of a number and a NaN the number, of zeros the positive one. */
+static inline float max_f32(float a, float b)
+{
+    if (a != a || b != b)
+        return a != a ? b : a;
+    return a > b || (a == b && !__builtin_signbit(a)) ? a : b;
+}
+
 static inline int32_t toward_zero_s32(double x)
 {
     return x != x ? 0 : x >= 0x1p31 ? INT32_MAX

@@ -32,7 +32,8 @@ COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">",
            "ge": ">=", "lo": "<", "ls": "<=", "hi": ">", "hs": ">="}
 OPPOSITE = {"equ": "ne", "neu": "eq", "ltu": "ge", "leu": "gt", "gtu": "le",
             "geu": "lt"}
-FLOATS = "add sub mul div fma sqrt neg abs copysign rcp sin cos lg2 ex2".split()
+FLOATS = """add sub mul div fma sqrt neg abs copysign rcp sin cos lg2 ex2
+max""".split()
 TOWARD_ZERO = ("s32", "s64", "u64")
 WHOLE = {"rni": "rint", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
 INTEGERS = """add sub addc subc mul mad shl shr and or xor not neg div rem min
@@ -207,6 +208,8 @@ def floats(parts, args):
         suffix = "f" if kind == "f32" else ""
         return put(args[0], kind, f"-{v[0]}" if op == "neg" else
                    f"__builtin_fabs{suffix}({v[0]})")
+    if parts == ["max", "f32"]:
+        return put(args[0], kind, f"f32_nan(max_f32({v[0]}, {v[1]}))")
     if may_fuse and len(parts) == 2 and op in ("add", "sub", "mul"):
         fused(op, args)
     elif parts[1:-1] != ["rn"]:
