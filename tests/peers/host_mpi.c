@@ -7,7 +7,8 @@
  *               input is there, then copies the bytes it must get out of the
  *               peer's memory, and the block that it keeps.  Where the result
  *               is a sum, it adds its own block to the peer's.  In an allreduce
- *               it then waits for the peer's sums and copies them.
+ *               of more than 8 KiB that is half of the input, and it then
+ *               waits for the peer's sums and copies them.
  *     alloc     ours, on memory of dtensor_alloc()
  *     private   ours, on memory of malloc()
  *     mpi       the MPI's, on the same memory of malloc()
@@ -39,7 +40,7 @@
 #include <time.h>
 
 enum { RANKS_MAX = 64, HOP_TURNS = 100, HOP_TIMES = 100, START_NS = 400,
-       PIECE = 512 << 10 };
+       PIECE = 512 << 10, TOGETHER = 8 << 10 };
 
 /* A number with two cache lines to itself. */
 struct number {
@@ -167,7 +168,8 @@ static void meet_bound(struct bench *b)
 static void call_bound(struct bench *b)
 {
     const size_t summed = b->summed_bytes;
-    const size_t at = (size_t)rank * summed / sizeof(float);
+    const size_t at = summed < b->in_bytes
+                    ? (size_t)rank * summed / sizeof(float) : 0;
     unsigned char *out = (unsigned char *)b->out;
     const unsigned char *from = (const unsigned char *)b->pull_from;
 
@@ -357,7 +359,8 @@ static void measure_size(struct bench *b, size_t bytes, int calls, double *us)
         ? size / n * (n - 1) * (size_t)ours[test - tests].twice
         : rank == 0 ? 0 : size;
     b->kept_bytes = ours[test - tests].keeps ? size / n : 0;
-    b->summed_bytes = ours[test - tests].sums ? size / n : 0;
+    b->summed_bytes = !ours[test - tests].sums ? 0
+        : ours[test - tests].twice == 2 && size <= TOGETHER ? size : size / n;
     b->calls = size <= 65536 ? calls : (int)(65536 * (size_t)calls / size) + 8;
     b->in = take(size);
     b->out = take(size * 2);
