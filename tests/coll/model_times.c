@@ -24,6 +24,7 @@
 #include "sched/play.h"
 #include "sched/sched.h"
 #include "dtensor.h"
+#include "tests/sched/play.h"
 #include "tests/support/ranks.h"
 
 #include <math.h>
@@ -128,26 +129,11 @@ static double emitter_ns(const struct dtensor_mesh *mesh,
 
 /* ------------------------------------------------------------ simulated --- */
 
-struct played {
-    struct dtn_call call;
-    const struct dtn_emitter *emitter;
-};
-
-static int played_emit(void *arg, int position, struct dtn_sched *sched,
-                       struct dtensor_error *err)
-{
-    const struct played *played = arg;
-    struct dtn_call call = played->call;
-
-    call.me = position;
-    return played->emitter->emit(&call, sched, err);
-}
-
 static double played_ns(const struct dtn_call *call,
                         const struct dtn_emitter *e,
                         const struct dtn_model *model)
 {
-    struct played played = { *call, e };
+    struct played played = { e, *call };
     const struct dtn_play_job job = { .n = call->n, .emit = played_emit,
         .arg = &played, .stretch = dtn_model_cache_miss_factor(
             model, (double)dtn_call_bytes(call)) };

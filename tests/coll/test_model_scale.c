@@ -18,6 +18,7 @@
 #include "sched/play.h"
 #include "sched/sched.h"
 #include "dtensor.h"
+#include "tests/sched/play.h"
 #include "tests/support/tap.h"
 
 #include <math.h>
@@ -52,29 +53,14 @@ struct scale {
     struct fit fit[EMITTERS_MAX]; /* by the place in dtn_emitters             */
 };
 
-struct asked {
-    struct dtn_call call;
-    const struct dtn_emitter *emitter;
-};
-
-static int asked_emit(void *arg, int position, struct dtn_sched *sched,
-                      struct dtensor_error *err)
-{
-    const struct asked *asked = arg;
-    struct dtn_call call = asked->call;
-
-    call.me = position;
-    return asked->emitter->emit(&call, sched, err);
-}
-
 /* Steps of the last rank, which is no root; 0: it cannot be made. */
-static double steps_of(struct asked *asked)
+static double steps_of(struct played *asked)
 {
     struct dtensor_error err;
     struct dtn_sched sched;
     double steps;
 
-    if (asked_emit(asked, asked->call.n - 1, &sched, &err) != 0)
+    if (played_emit(asked, asked->call.n - 1, &sched, &err) != 0)
         return 0;
     steps = sched.nsteps;
     dtn_sched_fini(&sched);
@@ -82,10 +68,10 @@ static double steps_of(struct asked *asked)
 }
 
 /* The time in ns, by one host if all do the same; -1: *steps are too many. */
-static double simulated(struct asked *asked, const struct dtn_model *model,
+static double simulated(struct played *asked, const struct dtn_model *model,
                         double *steps)
 {
-    struct dtn_play_job job = { .n = asked->call.n, .emit = asked_emit,
+    struct dtn_play_job job = { .n = asked->call.n, .emit = played_emit,
         .arg = asked, .stretch = dtn_model_cache_miss_factor(
             model, (double)dtn_call_bytes(&asked->call)) };
     struct dtn_play_result result = { .ns = -1 };
@@ -109,7 +95,7 @@ static double simulated(struct asked *asked, const struct dtn_model *model,
     return result.ns;
 }
 
-static void scale_note(struct scale *scale, const struct asked *asked,
+static void scale_note(struct scale *scale, const struct played *asked,
                        const struct dtn_model *model, double told, double ns)
 {
     struct fit *fit = &scale->fit[asked->emitter - dtn_emitters];
@@ -173,7 +159,7 @@ static void scale_leave(struct fit *fit, int n, double steps)
     fit->left_steps = steps;
 }
 
-static void scale_call(struct scale *scale, struct asked *asked,
+static void scale_call(struct scale *scale, struct played *asked,
                        const struct dtn_model *model)
 {
     double load[DTENSOR_NCOSTS], best = INFINITY, taken = INFINITY, ns, steps;
@@ -216,7 +202,7 @@ static void scale_ranks(struct scale *scale, struct dtn_model *model,
 {
     static const size_t sizes[] = { 64, 8 << 10, 1 << 20, 64 << 20 };
     int *host = malloc((size_t)n * sizeof *host);
-    struct asked asked;
+    struct played asked;
 
     for (int r = 0; host && r < n; r++)
         host[r] = r / locals;

@@ -14,6 +14,7 @@
 #include "sched/play.h"
 #include "sched/sched.h"
 #include "dtensor.h"
+#include "tests/sched/play.h"
 #include "tests/support/golden.h"
 #include "tests/support/tap.h"
 
@@ -38,26 +39,10 @@ static struct dtn_play_machine machine_of(const struct dtn_play_wire *far,
         .folded_ns = 0.015, .copied_ns = 0.03 };
 }
 
-/* A call by an emitter. */
-struct asked {
-    const struct dtn_emitter *emitter;
-    struct dtn_call call;
-};
-
-static int asked_emit(void *arg, int position, struct dtn_sched *sched,
-                      struct dtensor_error *err)
-{
-    const struct asked *asked = arg;
-    struct dtn_call call = asked->call;
-
-    call.me = position;
-    return asked->emitter->emit(&call, sched, err);
-}
-
-static struct asked asked_of(enum dtn_coll coll, const char *name, int n,
+static struct played asked_of(enum dtn_coll coll, const char *name, int n,
                              size_t bytes)
 {
-    struct asked asked = { dtn_emitters, { .coll = coll, .n = n,
+    struct played asked = { dtn_emitters, { .coll = coll, .n = n,
                            .dtype = DTENSOR_U8, .count = bytes } };
 
     while (asked.emitter->coll != coll
@@ -70,8 +55,8 @@ static struct asked asked_of(enum dtn_coll coll, const char *name, int n,
 static double played(enum dtn_coll coll, const char *name, int n, size_t bytes,
                      const struct dtn_play_machine *machine)
 {
-    struct asked asked = asked_of(coll, name, n, bytes);
-    const struct dtn_play_job job = { .n = n, .emit = asked_emit,
+    struct played asked = asked_of(coll, name, n, bytes);
+    const struct dtn_play_job job = { .n = n, .emit = played_emit,
                                       .arg = &asked };
     struct dtn_play_result result = { .ns = -1 };
     struct dtensor_error err;
@@ -294,9 +279,9 @@ static void test_periods(int per_host)
 
     for (const struct dtn_emitter *e = dtn_emitters; e->emit; e++) {
         const int n = 32;
-        struct asked asked = { e, { .coll = e->coll, .n = n,
+        struct played asked = { e, { .coll = e->coll, .n = n,
             .dtype = DTENSOR_U8, .count = e->max_bytes < 5000 ? 64 : 5000 } };
-        struct dtn_play_job job = { .n = n, .emit = asked_emit,
+        struct dtn_play_job job = { .n = n, .emit = played_emit,
                                     .arg = &asked };
         struct dtn_play_machine machine = machine_of(&wires[1], n, per_host);
         struct dtn_play_result whole, folded;
