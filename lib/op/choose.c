@@ -374,11 +374,11 @@ static int none_accepted(const struct dtn_options *options,
 
     if (sig->rule->flags & DTN_OP_INPLACE)
         return dtn_op_fail(sig->call, err, "it works in place, and input 0 "
-                           "cannot stay as it lies (redistribute it before, or "
-                           "take the operator without _)");
+                           "cannot keep its placement (redistribute it before, "
+                           "or take the operator without _)");
     if (sig->rule->flags & DTN_OP_STAYS)
         return dtn_op_fail(sig->call, err, "it moves nothing, and dimension %d "
-                           "is cut (redistribute before)", sig->dim[0]);
+                           "is sharded (redistribute before)", sig->dim[0]);
     return dtn_op_fail(sig->call, err, "no placement of the inputs will do "
                        "(redistribute them to R)");
 }
@@ -410,7 +410,7 @@ int dtn_choose_options(const struct dtn_options *options,
     if (!c.found)
         return none_accepted(options, err);
     if (c.best.cost == HUGE_VAL)
-        c.best.why = "nothing else leaves the first input as it lies";
+        c.best.why = "nothing else keeps the placement of the first input";
     *chosen = c.best;
     return 0;
 }

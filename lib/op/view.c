@@ -204,7 +204,7 @@ static int refused(const struct dtensor_op_call *call,
 
     advice(in, map, m, to, sizeof to);
     if (g->kind == DTN_VIEW_DROP)
-        return dtn_op_fail(call, err, "dimension %d is cut along mesh "
+        return dtn_op_fail(call, err, "dimension %d is sharded along mesh "
                            "dimension %d, and goes away (redistribute to %s "
                            "before)", dim, m, to);
     return dtn_op_fail(call, err, "the parts of dimension %d, %" PRId64

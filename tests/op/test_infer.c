@@ -267,10 +267,10 @@ static const struct {
     { "pad", "dim=0,start=-1", "4:f32:R", "below 0" },
     { "add_", "", "6:f32:R 4x6:f32:R", "the result has another shape" },
     { "mul_", "", "6:f32:P(max) 6:f32:R", "it works in place, and input 0 "
-      "cannot stay" },
+      "cannot keep its placement" },
     { "fill_", "", "6:f32:P(sum)", "it works in place" },
     { "unbind", "dim=0", "4x6:f32:S(0)", "it moves nothing, and dimension "
-      "0 is cut" },
+      "0 is sharded" },
     { "cat", "dim=0", "4x6:f32:R 4x5:f32:R", "input 1 has another shape" },
     { "index", "dim=0+1", "4x6:f32:R 3:i64:R", "names 2 dimensions, but there "
       "are 1 indices" },
