@@ -231,7 +231,7 @@ const struct dtn_emitter dtn_emitters[] = {
       .emit = dtn_emit_allgather_eager, .weight = {
         .overlaps = 1,
         .hops = ONE(1), .messages = OTHERS(1), .moved.block = OTHERS(1),
-        .copied.whole = ONE(2),
+        .copied.block = OTHERS(2),
         .tmp.whole = ONE(1) } },
     { ROW(ALLGATHER, "direct", DIRECT, MAP, ANY_BYTES),
       .emit = dtn_emit_allgather_direct, .weight = {
