@@ -251,7 +251,8 @@ static double turn(struct bench *b, const struct contestant *c, int call,
     bool bound = c->call == call_bound, alloc = c->call == call_alloc;
     float *in = bound ? b->pull_in : alloc ? b->alloc_in : b->in;
     float *out = alloc ? b->alloc_out : b->out;
-    size_t bytes = bound && !b->summed_bytes ? b->incoming_bytes : b->in_bytes;
+    bool copies = bound && !b->summed_bytes && !b->test->rooted;
+    size_t bytes = copies ? b->incoming_bytes : b->in_bytes;
     size_t kept = bound ? b->kept_bytes : 0;
     int64_t start;
     double us;
