@@ -13,6 +13,7 @@
 #include "job/await.h"
 #include "job/ctx.h"
 #include "job/group.h"
+#include "job/last_plan.h"
 #include "sched/call.h"
 #include "dtensor.h"
 
@@ -68,7 +69,7 @@ int dtn_call_find(const struct dtn_group *group, struct dtn_call *call,
         if (rc != 0)
             return dtn_call_give_up(group, rc, &why, err);
     }
-    dtn_ctx_plan_is(ctx, (*cachedp)->text, (*cachedp)->text_bytes);
+    dtn_last_plan_is(&ctx->last_plan, (*cachedp)->text);
     return 0;
 }
 

@@ -16,6 +16,7 @@
 #include "coll/request.h"
 #include "coll/state.h"
 #include "job/ctx.h"
+#include "job/last_plan.h"
 #include "mesh/mesh.h"
 #include "sched/call.h"
 #include "dtensor.h"
@@ -68,16 +69,13 @@ static int collective_run(const struct dtensor_mesh *mesh,
 }
 
 /* Run a call that was kept. */
-static int collective_again(const struct dtn_repeat *repeat,
-                            struct dtensor_error *err)
+static int collective_again(const struct dtensor_mesh *mesh,
+                            struct dtn_cached_exec *cached, const void *in,
+                            void *out, struct dtensor_error *err)
 {
-    const struct dtensor_mesh *mesh = repeat->mesh;
-    struct dtn_cached_exec *cached = repeat->cached;
-
     dtn_lru_touch(&dtn_coll_of(mesh->ctx)->execs, &cached->entry);
-    dtn_ctx_plan_is(mesh->ctx, cached->text, cached->text_bytes);
-    return dtn_cached_run(cached, repeat->in, repeat->out, ++*mesh->group.calls,
-                          err);
+    dtn_last_plan_is(&mesh->ctx->last_plan, cached->text);
+    return dtn_cached_run(cached, in, out, ++*mesh->group.calls, err);
 }
 
 int dtensor_call_run(const struct dtensor_mesh *mesh,
@@ -90,7 +88,7 @@ int dtensor_call_run(const struct dtensor_mesh *mesh,
     return !dtn_repeat_is(repeat, mesh, call, in, out) || coll->recorded
         || mesh->ctx->asks        /* what an address is may change            */
          ? collective_run(mesh, call, in, out, repeat, err)
-         : collective_again(repeat, err);
+         : collective_again(mesh, repeat->cached, in, out, err);
 }
 
 /* A call with a count for each block. */

@@ -19,6 +19,7 @@
 #include "coll/state.h"
 #include "job/ctx.h"
 #include "job/group.h"
+#include "job/last_plan.h"
 #include "sched/call.h"
 #include "sched/emitters.h"
 #include "sched/fingerprint.h"
@@ -157,7 +158,7 @@ static void entry_destroy(struct dtn_lru_entry *lru_entry)
     struct dtensor_ctx *ctx = entry->cached.exec->group.ctx;
 
     dtn_repeats_forget(dtn_coll_of(ctx), &entry->cached);
-    dtn_ctx_plan_freed(ctx, entry->cached.text);
+    dtn_last_plan_keep(&ctx->last_plan, entry->cached.text);
     dtn_exec_destroy(entry->cached.exec);
     free(entry);
 }
@@ -218,7 +219,6 @@ int dtn_execs_make(const struct dtn_group *group, const struct dtn_call *call,
         dtn_exec_destroy(made->exec);
         return rc;
     }
-    made->text_bytes = strlen(made->text) + 1;
     dtn_exec_set_record(made->exec, &said, pick.ns);
     return 0;
 }

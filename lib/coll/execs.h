@@ -4,6 +4,7 @@
 
 #include "base/lru.h"
 #include "coll/exec.h"
+#include "job/last_plan.h"
 #include "sched/fingerprint.h"
 #include "dtensor.h"
 
@@ -17,8 +18,7 @@ struct dtn_cached_exec {
     struct dtn_lru_entry entry;   /* bytes: scratch; holders: requests        */
     struct dtn_exec *exec;        /* the executable of the call               */
     uint64_t fingerprint;         /* of the call, without its number          */
-    char text[160];               /* for dtensor_last_plan()                  */
-    size_t text_bytes;            /* with the final '\0'                      */
+    char text[DTN_LAST_PLAN];     /* what it does, for dtensor_last_plan()    */
 };
 
 /* Run it as the call with that number. */

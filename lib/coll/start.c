@@ -15,6 +15,7 @@
 #include "job/await.h"
 #include "job/ctx.h"
 #include "job/group.h"
+#include "job/last_plan.h"
 #include "sched/call.h"
 #include "sched/fingerprint.h"
 #include "dtensor.h"
@@ -118,14 +119,14 @@ static int persistent_ready(const struct dtn_group *group,
 
     if (rc != 0)
         return rc;
-    dtn_ctx_plan_is(group->ctx, made->text, made->text_bytes);
+    dtn_last_plan_is(&group->ctx->last_plan, made->text);
     rc = dtn_exec_connect(made->exec, err);
     if (rc == 0)
         rc = dtn_exec_repeats(made->exec, err);
     if (rc == 0)
         rc = dtn_exec_warm(made->exec, in, out, err);
     if (rc != 0) {
-        dtn_ctx_plan_freed(group->ctx, made->text);
+        dtn_last_plan_keep(&group->ctx->last_plan, made->text);
         dtn_exec_destroy(made->exec);
     }
     return rc;
@@ -195,8 +196,7 @@ int dtensor_persistent_start(struct dtensor_persistent *persistent,
         return dtn_fail(err, DTENSOR_EINVAL,
                         "persistent: it was started and not "
                         "waited for (dtensor_wait() for its last start first)");
-    dtn_ctx_plan_is(request->ctx, persistent->made.text,
-                    persistent->made.text_bytes);
+    dtn_last_plan_is(&request->ctx->last_plan, persistent->made.text);
     persistent->coll.fingerprint =
         dtn_fingerprint_numbered(persistent->made.fingerprint, number);
     *requestp = request;
@@ -212,7 +212,7 @@ void dtensor_persistent_destroy(struct dtensor_persistent *persistent)
         return;
     ctx = persistent->coll.request.ctx;
     dtensor_wait(&persistent->coll.request, NULL);
-    dtn_ctx_plan_freed(ctx, persistent->made.text);
+    dtn_last_plan_keep(&ctx->last_plan, persistent->made.text);
     dtn_exec_destroy(persistent->made.exec);
     free(persistent);
     dtn_ctx_release(ctx);

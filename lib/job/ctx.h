@@ -6,6 +6,7 @@
 #include "boot/boot.h"
 #include "cluster/world.h"
 #include "job/bounce.h"
+#include "job/last_plan.h"
 #include "job/path.h"
 #include "job/slot.h"
 #include "transport/arena.h"
@@ -17,7 +18,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 struct dtn_boot;
 struct dtn_memory;
@@ -123,8 +123,7 @@ struct dtensor_ctx {
         uint64_t logged;          /* the call, if it was logged; 0: none      */
     } stall;                      /* logged once for each call                */
     uint64_t copied_bytes;       /* dtensor_copied_bytes() without transports */
-    char plan_text[160];          /* dtensor_last_plan()                      */
-    const char *plan_from;        /* what it is a copy of; NULL: unknown      */
+    struct dtn_last_plan last_plan; /* dtensor_last_plan()                    */
     struct dtn_path path;         /* of buffers of a device                   */
     struct dtn_bounces bounces;   /* staging of memory peers cannot reach     */
     struct dtn_registered {       /* dtensor_register(): sorted, apart        */
@@ -190,23 +189,6 @@ void dtn_cpus_unbind(struct dtensor_ctx *ctx);
 
 /* Was this process forked from the one that made the context? */
 bool dtn_ctx_forked(const struct dtensor_ctx *ctx);
-
-/* This text is what dtensor_last_plan() returns; it is copied unless it is the
- * last one again.  freed: it is about to be freed or changed.
- */
-static inline void dtn_ctx_plan_is(struct dtensor_ctx *ctx, const char *text,
-                                   size_t bytes)
-{
-    if (ctx->plan_from != text)
-        memcpy(ctx->plan_text, text, bytes);
-    ctx->plan_from = text;
-}
-
-static inline void dtn_ctx_plan_freed(struct dtensor_ctx *ctx, const char *text)
-{
-    if (ctx->plan_from == text)
-        ctx->plan_from = NULL;
-}
 
 /* Connect to all of these world ranks; this rank may be among them.  Both sides
  * of every pair must call.   Blocks: until connected.

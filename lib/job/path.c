@@ -6,17 +6,21 @@
  */
 #include "job/path.h"
 #include "job/ctx.h"
+#include "job/last_plan.h"
 
 #include <stdio.h>
 
 const char *dtn_path_plan(struct dtensor_ctx *ctx)
 {
     struct dtn_path *path = &ctx->path;
+    const char *text = dtn_last_plan_text(&ctx->last_plan);
 
-    if (path->call == 0 || path->call != ctx->calls)
-        return ctx->plan_text;
+    if (path->call == 0 || path->call != ctx->calls) {
+        snprintf(path->plan, sizeof path->plan, "%s", text);
+        return path->plan;
+    }
     snprintf(path->plan, sizeof path->plan, "%s; GPU memory %s%s%s%s",
-             ctx->plan_text, path->why[0] ? "staged: " : "in place", path->why,
+             text, path->why[0] ? "staged: " : "in place", path->why,
              path->by_program ? "; reduced on copies in host memory, by a "
                                 "function of the program" : "",
              !path->streams ? "" : path->graph ? ", GPUs signal in a graph"

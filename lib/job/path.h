@@ -15,7 +15,7 @@ struct dtn_path {
     bool by_program;              /* a function of the program's reduced      */
     bool streams;                 /* devices signalled each other             */
     bool graph;                   /* what they did was one launch             */
-    char plan[600];               /* dtensor_last_plan() of that run          */
+    char plan[600];               /* what dtensor_last_plan() returned        */
 };
 
 /* The words on the last call for dtensor_last_plan(). */

@@ -13,6 +13,7 @@
 #include "job/await.h"
 #include "job/ctx.h"
 #include "job/group.h"
+#include "job/last_plan.h"
 #include "job/suspects.h"
 #include "transport/transport.h"
 #include "dtensor.h"
@@ -25,16 +26,16 @@
 int dtn_poison_record(struct dtensor_ctx *ctx, int code, int culprit,
                          const char *what)
 {
-    const char *costs = strstr(ctx->plan_text, " (");   /* not of interest */
-    const int length = costs ? (int)(costs - ctx->plan_text)
-                             : (int)strlen(ctx->plan_text);
+    const char *plan = dtn_last_plan_text(&ctx->last_plan);
+    const char *costs = strstr(plan, " (");             /* not of interest */
+    const int length = costs ? (int)(costs - plan) : (int)strlen(plan);
     char me[320];
 
     ctx->failed_ns = dtn_now_ns();
     dtn_fail_rank(
         &ctx->failure, code, culprit, "%s: %.*s%scall %llu: %s",
         dtn_world_rank_name(&ctx->world, ctx->world.rank, me, sizeof me),
-        length, ctx->plan_text, length > 0 ? ", " : "",
+        length, plan, length > 0 ? ", " : "",
         (unsigned long long)ctx->calls + (ctx->connecting_call != NULL), what);
     return code;
 }

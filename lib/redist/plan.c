@@ -13,6 +13,7 @@
 #include "coll/exec.h"
 #include "job/await.h"
 #include "job/ctx.h"
+#include "job/last_plan.h"
 #include "layout/layout.h"
 #include "layout/spec.h"
 #include "mesh/mesh.h"
@@ -261,7 +262,7 @@ void dtensor_plan_destroy(struct dtensor_plan *plan)
     ctx = plan->dst.mesh->ctx;
     for (int i = 0; i < plan->nsteps; i++)
         dtn_exec_destroy(plan->step[i].exec);
-    dtn_ctx_plan_freed(ctx, plan->text);
+    dtn_last_plan_keep(&ctx->last_plan, plan->text);
     free(plan);
     dtn_ctx_release(ctx);
 }

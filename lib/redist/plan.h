@@ -4,6 +4,7 @@
 
 #include "base/lru.h"
 #include "boot/boot.h"
+#include "job/last_plan.h"
 #include "redist/phases.h"
 #include "dtensor.h"
 
@@ -49,7 +50,7 @@ struct dtensor_plan {
     uint64_t max_scratch;              /* bytes, when the route was chosen    */
     size_t out_bytes;                  /* of this rank's part of dst          */
     size_t scratch[DTN_NTARGETS];      /* bytes of both buffers               */
-    char text[160];                    /* for dtensor_last_plan()             */
+    char text[DTN_LAST_PLAN];          /* for dtensor_last_plan()             */
     char call[DTN_RECORD_TEXT];        /* for errors: what was called         */
     bool ready;                        /* to run on this rank                 */
     int nsteps;                        /* 0: nothing moves                    */

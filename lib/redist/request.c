@@ -14,6 +14,7 @@
 #include "job/buffer.h"
 #include "job/ctx.h"
 #include "job/group.h"
+#include "job/last_plan.h"
 #include "job/watcher.h"
 #include "mesh/mesh.h"
 #include "redist/fail.h"
@@ -99,7 +100,7 @@ static void redist_end(struct dtensor_request *request)
 
     dtn_watch_landed(request->ctx, &r->flight);
     dtn_redist_release(request->ctx, request);
-    dtn_ctx_plan_is(request->ctx, r->plan->text, sizeof r->plan->text);
+    dtn_last_plan_is(&request->ctx->last_plan, r->plan->text);
 }
 
 static const struct dtn_request_ops redist_work = { redist_begin, redist_poll,

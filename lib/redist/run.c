@@ -11,6 +11,7 @@
 #include "job/buffer.h"
 #include "job/ctx.h"
 #include "job/group.h"
+#include "job/last_plan.h"
 #include "job/watcher.h"
 #include "mesh/mesh.h"
 #include "redist/phases.h"
@@ -22,11 +23,6 @@
 #include "dtensor.h"
 
 #include <stdbool.h>
-#include <string.h>
-
-_Static_assert(sizeof ((struct dtensor_plan *)0)->text ==
-               sizeof ((struct dtensor_ctx *)0)->plan_text,
-               "the text of a plan is the context's");
 
 int dtn_phase_finish(const struct dtn_phase *phase, void *out, size_t count,
                      struct dtensor_error *err)
@@ -169,7 +165,7 @@ int dtn_redist_run(struct dtensor_plan *r, const void *in, void *out,
         rc = dtn_redist_scratch(r, err);
     if (rc == 0 && r->nsteps == 0 && r->out_bytes > 0 && in != out)
         rc = dtn_buffer_copy(ctx, out, in, r->out_bytes, err);
-    dtn_ctx_plan_is(ctx, r->text, sizeof r->text);
+    dtn_last_plan_is(&ctx->last_plan, r->text);
     for (int i = 0; rc == 0 && i < r->nsteps; i++) {
         void *to = dtn_redist_target(r, i, out);
 
@@ -177,7 +173,7 @@ int dtn_redist_run(struct dtensor_plan *r, const void *in, void *out,
             continue;
         rc = run_step(&r->step[i], number, in, to, err);
         if (r->step[i].phase.kind != DTN_PHASE_EXCHANGE)
-            dtn_ctx_plan_is(ctx, r->text, sizeof r->text);
+            dtn_last_plan_is(&ctx->last_plan, r->text);
         in = to;
     }
     return rc;

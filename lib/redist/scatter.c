@@ -14,6 +14,7 @@
 #include "job/buffer.h"
 #include "job/ctx.h"
 #include "job/group.h"
+#include "job/last_plan.h"
 #include "layout/layout.h"
 #include "mesh/mesh.h"
 #include "redist/exchange.h"
@@ -188,11 +189,13 @@ static void scatter_say(const struct scatter *scatter)
     const struct dtensor_spec *dst = scatter->dst;
     struct dtensor_ctx *ctx = dst->mesh->ctx;
     char to[DTENSOR_MAX_DIMS * 20];
+    char text[DTN_LAST_PLAN];
 
     dtensor_placements_format(dst->mesh, dst->placement, to, sizeof to);
-    ctx->plan_from = NULL;
-    snprintf(ctx->plan_text, sizeof ctx->plan_text, "distribute to %.100s: %d "
-             "slabs", to, scatter_nslabs(scatter));
+    snprintf(text, sizeof text, "distribute to %.100s: %d slabs", to,
+             scatter_nslabs(scatter));
+    dtn_last_plan_is(&ctx->last_plan, text);
+    dtn_last_plan_keep(&ctx->last_plan, text);
 }
 
 static int scatter_run(struct scatter *scatter, const void *full, void *out,
