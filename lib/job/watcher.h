@@ -60,7 +60,6 @@ struct dtn_watcher {
     void (*landed)(struct dtn_watcher *watcher,
                    const struct dtn_flight *flight);
     struct dtn_flight flight;     /* of the last activity that has ended      */
-    bool told;                    /* see dtn_watch_tells()                    */
     uint64_t mapped;              /* bytes that were loaded from, or copied   */
                                   /* to, memory of peers that is mapped       */
     uint64_t scope;               /* the open scope, for notes of a tape      */
@@ -70,14 +69,6 @@ struct dtn_watcher {
         const char *why;          /* static storage; NULL: none was told      */
     } cause;
 };
-
-/* A function that reports itself calls itself again between begin and end:
- * true for the first of both calls.  So it pays one branch while nobody counts.
- */
-static inline bool dtn_watch_tells(struct dtn_watcher *watcher)
-{
-    return watcher->told = !watcher->told;
-}
 
 /* What was started has been done, reported or not. */
 static inline void dtn_watch_landed(const struct dtensor_ctx *ctx,

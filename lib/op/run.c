@@ -203,35 +203,12 @@ static int run_local(const struct running *run, struct dtensor *const out[],
                      : b->local->run(b->local, &parts, err);
 }
 
-static int run_all(const struct running *run, struct dtensor *const out[],
-                   struct dtensor_error *err);
-
-/* The same while somebody counts. */
-static DTN_NOINLINE int run_told(const struct running *run,
-                                 struct dtensor *const out[],
-                                 struct dtensor_error *err)
+static inline int run_decided(const struct running *run,
+                              struct dtensor *const out[],
+                              struct dtensor_error *err)
 {
-    struct dtn_watcher *watcher = run->mesh->ctx->watcher;
-    int rc;
+    int rc = run_inputs(run, err);
 
-    watcher->begin(watcher, &(struct dtn_activity){
-        .kind = DTN_WATCHED_OP, .name = run->d->op, .nin = run->d->call.nin,
-        .nout = run->nout, .in = run->d->in, .out = run->d->inferred.out,
-        .want = run->d->inferred.want });
-    rc = run_all(run, out, err);
-    watcher->end(watcher);
-    return rc;
-}
-
-static int run_all(const struct running *run, struct dtensor *const out[],
-                   struct dtensor_error *err)
-{
-    struct dtn_watcher *watcher = run->mesh->ctx->watcher;
-    int rc;
-
-    if (watcher && dtn_watch_tells(watcher))
-        return run_told(run, out, err);
-    rc = run_inputs(run, err);
     for (int i = 0; i < run->nout; i++)
         run->d->bound->out[i].data = out[i]->local;
     if (rc == 0)
@@ -242,6 +219,29 @@ static int run_all(const struct running *run, struct dtensor *const out[],
         .op = run->d->op, .args = run->args, .nin = run->d->call.nin,
         .nout = run->nout, .in = run->in, .out = out, .decision = run->d },
         err);
+}
+
+static DTN_NOINLINE int run_watched(const struct running *run,
+                                    struct dtensor *const out[],
+                                    struct dtensor_error *err)
+{
+    struct dtn_watcher *watcher = run->mesh->ctx->watcher;
+    int rc;
+
+    watcher->begin(watcher, &(struct dtn_activity){
+        .kind = DTN_WATCHED_OP, .name = run->d->op, .nin = run->d->call.nin,
+        .nout = run->nout, .in = run->d->in, .out = run->d->inferred.out,
+        .want = run->d->inferred.want });
+    rc = run_decided(run, out, err);
+    watcher->end(watcher);
+    return rc;
+}
+
+static int run_all(const struct running *run, struct dtensor *const out[],
+                   struct dtensor_error *err)
+{
+    return run->mesh->ctx->watcher ? run_watched(run, out, err)
+                                   : run_decided(run, out, err);
 }
 
 /* ---------------------------------------------------------- new outputs --- */

@@ -113,19 +113,6 @@ void dtn_redist_tell(const struct dtensor_plan *r, bool continues)
     watcher->begin(watcher, &redist);
 }
 
-/* The same as dtn_redist_run() while somebody counts. */
-static DTN_NOINLINE int redist_run_told(struct dtensor_plan *r, const void *in,
-                                        void *out, struct dtensor_error *err)
-{
-    struct dtn_watcher *watcher = r->dst.mesh->ctx->watcher;
-    int rc;
-
-    dtn_redist_tell(r, false);
-    rc = dtn_redist_run(r, in, out, err);
-    watcher->end(watcher);
-    return rc;
-}
-
 /* In a context that only plans: report the bytes of all ranks to the watcher.
  */
 static int redist_follow(const struct dtensor_plan *r)
@@ -146,15 +133,13 @@ static int redist_follow(const struct dtensor_plan *r)
     return 0;
 }
 
-int dtn_redist_run(struct dtensor_plan *r, const void *in, void *out,
-                   struct dtensor_error *err)
+static inline int redist_run(struct dtensor_plan *r, const void *in, void *out,
+                             struct dtensor_error *err)
 {
     struct dtensor_ctx *ctx = r->dst.mesh->ctx;
     uint32_t number;
     int rc;
 
-    if (ctx->watcher && dtn_watch_tells(ctx->watcher))
-        return redist_run_told(r, in, out, err);
     if (ctx->planning)
         return redist_follow(r);
     number = dtn_redist_number(r);
@@ -177,4 +162,24 @@ int dtn_redist_run(struct dtensor_plan *r, const void *in, void *out,
         in = to;
     }
     return rc;
+}
+
+static DTN_NOINLINE int redist_run_watched(struct dtensor_plan *r,
+                                           const void *in, void *out,
+                                           struct dtensor_error *err)
+{
+    struct dtn_watcher *watcher = r->dst.mesh->ctx->watcher;
+    int rc;
+
+    dtn_redist_tell(r, false);
+    rc = redist_run(r, in, out, err);
+    watcher->end(watcher);
+    return rc;
+}
+
+int dtn_redist_run(struct dtensor_plan *r, const void *in, void *out,
+                   struct dtensor_error *err)
+{
+    return r->dst.mesh->ctx->watcher ? redist_run_watched(r, in, out, err)
+                                     : redist_run(r, in, out, err);
 }

@@ -333,29 +333,13 @@ static void exec_call(struct dtn_exec *exec, uint64_t fingerprint)
     exec->record.number = exec->group.calls ? *exec->group.calls : 0;
 }
 
-/* The same while somebody counts. */
-static DTN_NOINLINE int exec_run_told(struct dtn_exec *exec, const void *in,
-                                      void *out, uint64_t fingerprint,
-                                      struct dtensor_error *err)
-{
-    int rc;
-
-    dtn_exec_tell_begin(exec, false);
-    rc = dtn_exec_run(exec, in, out, fingerprint, err);
-    dtn_exec_tell_end(exec, rc == 0);
-    return rc;
-}
-
-int dtn_exec_run(struct dtn_exec *exec, const void *in, void *out,
-                 uint64_t fingerprint, struct dtensor_error *err)
+static inline int exec_run(struct dtn_exec *exec, const void *in, void *out,
+                           uint64_t fingerprint, struct dtensor_error *err)
 {
     struct dtensor_ctx *ctx = exec->group.ctx;
     struct dtn_exec_run run;
-    int rc;
+    int rc = dtn_ctx_ready(ctx, err);
 
-    if (ctx->watcher && dtn_watch_tells(ctx->watcher))
-        return exec_run_told(exec, in, out, fingerprint, err);
-    rc = dtn_ctx_ready(ctx, err);
     if (rc == 0)
         rc = dtn_run_alone(ctx, err);
     if (rc == 0 && dtn_coll_of(ctx)->pending)
@@ -372,6 +356,26 @@ int dtn_exec_run(struct dtn_exec *exec, const void *in, void *out,
     if (rc == 0)
         rc = run_steps(&run);
     return run_end(&run, rc, err);
+}
+
+static DTN_NOINLINE int exec_run_watched(struct dtn_exec *exec, const void *in,
+                                         void *out, uint64_t fingerprint,
+                                         struct dtensor_error *err)
+{
+    int rc;
+
+    dtn_exec_tell_begin(exec, false);
+    rc = exec_run(exec, in, out, fingerprint, err);
+    dtn_exec_tell_end(exec, rc == 0);
+    return rc;
+}
+
+int dtn_exec_run(struct dtn_exec *exec, const void *in, void *out,
+                 uint64_t fingerprint, struct dtensor_error *err)
+{
+    return exec->group.ctx->watcher
+         ? exec_run_watched(exec, in, out, fingerprint, err)
+         : exec_run(exec, in, out, fingerprint, err);
 }
 
 /* Stop and continue the clock of a timed run while it is not polled. */
