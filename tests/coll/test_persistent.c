@@ -17,6 +17,7 @@
 
 #include <sched.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { RANKS = 4, LARGE = 100000 };
@@ -68,6 +69,22 @@ static void persistent_repeat(struct world *world,
          allocations - before, 50 * n);
 }
 
+/* The words on the last call outlive it. */
+static void destroy_last(struct world *world, struct dtensor_persistent *last)
+{
+    struct dtensor_request *request = NULL;
+    char plan[200];
+
+    good(dtensor_persistent_start(last, &request, &world->err));
+    good(dtensor_wait(request, &world->err));
+    snprintf(plan, sizeof plan, "%s", dtensor_last_plan(world->ctx));
+    need(plan[0] != '\0', "a plan in words");
+    dtensor_persistent_destroy(last);
+    need(strcmp(dtensor_last_plan(world->ctx), plan) == 0,
+         "the last plan is \"%s\", was \"%s\"", dtensor_last_plan(world->ctx),
+         plan);
+}
+
 static void persistent_main(int rank, int n, void *arg)
 {
     static const struct {
@@ -112,7 +129,7 @@ static void persistent_main(int rank, int n, void *arg)
         need(out[i] == n * (n - 1) / 2 + n * i, "element %d is %d", i, out[i]);
     good(dtensor_barrier(world->mesh, &world->err));
     for (int i = 0; i < N; i++)
-        dtensor_persistent_destroy(persistent[i]);
+        destroy_last(world, persistent[i]);
     dtensor_persistent_destroy(NULL);
     if (!registered) {
         free(in);
