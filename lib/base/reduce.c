@@ -51,7 +51,6 @@ enum {
     FEW = 8                       /* elements                                 */
 };
 
-typedef void fold_f(void *dst, const void *a, const void *b, size_t count);
 typedef void convert_f(void *dst, const void *src, size_t count);
 typedef void scale_f(void *dst, const void *src, double by, size_t count);
 
@@ -59,7 +58,7 @@ typedef void scale_f(void *dst, const void *src, double by, size_t count);
  * dtn_dtype_wide(); they are NULL where that is the type itself.
  */
 struct loops {
-    fold_f *fold[DTN_NDTYPES][DTENSOR_NREDOPS];
+    dtn_fold_f *fold[DTN_NDTYPES][DTENSOR_NREDOPS];
     convert_f *widen[DTN_NDTYPES];
     convert_f *narrow[DTN_NDTYPES];
     scale_f *times[DTN_NDTYPES];
@@ -219,7 +218,7 @@ const char *dtn_reduce_width_name(int width)
 struct folder {
     const struct loops *loops;
     const struct dtn_reduction *how;
-    fold_f *fold;
+    dtn_fold_f *fold;
     enum dtensor_dtype work;
     size_t work_bytes;
     unsigned partial;
@@ -369,12 +368,22 @@ void dtn_fold_width(int width, const struct dtn_reduction *how,
 }
 
 /* For a few elements the widest vectors are slower: their start costs more. */
+static const struct loops *loops_for(size_t count)
+{
+    return widths[count <= FEW ? 0 : reduce_widths() - 1].loops;
+}
+
 void dtn_fold(const struct dtn_reduction *how, unsigned partial, void *dst,
               const void *const src[], int nsrc, size_t count)
 {
-    const int width = count <= FEW ? 0 : reduce_widths() - 1;
+    fold_loops(loops_for(count), how, partial, dst, src, nsrc, count);
+}
 
-    fold_loops(widths[width].loops, how, partial, dst, src, nsrc, count);
+dtn_fold_f *dtn_fold_loop(const struct dtn_reduction *how, unsigned partial,
+                          size_t count)
+{
+    return fold_is_loop(how, partial)
+         ? loops_for(count)->fold[how->dtype][how->op] : NULL;
 }
 
 void dtn_reduce(enum dtensor_dtype dtype, enum dtensor_redop op, void *dst,

@@ -60,6 +60,13 @@ enum {
 void dtn_fold(const struct dtn_reduction *how, unsigned partial, void *dst,
               const void *const src[], int nsrc, size_t count);
 
+/* The loop dst[i] = a[i] op b[i] of `count` elements, if dtn_fold() of two
+ * sources does nothing else; or NULL.  For callers that fold the same again.
+ */
+typedef void dtn_fold_f(void *dst, const void *a, const void *b, size_t count);
+dtn_fold_f *dtn_fold_loop(const struct dtn_reduction *how, unsigned partial,
+                          size_t count);
+
 /* Is a single source copied unchanged? */
 bool dtn_fold_moves(const struct dtn_reduction *how, unsigned partial);
 

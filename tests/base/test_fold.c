@@ -24,6 +24,7 @@ enum { NSRC = 4, MOST = 2500, ARRAY = MOST * 16 };
 static _Alignas(64) char sources[NSRC][ARRAY], dst[ARRAY + 64],
                          want[ARRAY + 64];
 static uint64_t seed;
+static long loops;                /* folds that dtn_fold_loop() does at once  */
 
 /* A function of the caller's, which could be a sum but for its NaNs. */
 static void add_halves(void *to, const void *left, const void *right,
@@ -66,6 +67,20 @@ static void quiet(enum dtensor_dtype dtype, size_t count)
             dtn_store(dtype, sources[0], i, (double)NAN);
 }
 
+/* Is the loop for two sources, if there is one, as good as the fold? */
+static bool loop_is_right(const struct dtn_reduction *how, unsigned partial,
+                          size_t bytes, size_t count)
+{
+    dtn_fold_f *loop = dtn_fold_loop(how, partial, count);
+
+    if (!loop)
+        return true;
+    loops++;
+    memset(dst, 0x5a, bytes + 64);
+    loop(dst, sources[0], sources[1], count);
+    return memcmp(dst, want, bytes + 64) == 0;
+}
+
 /* Arrays of the right kinds, folded at one width and one by one. */
 static bool fold_is_right(int width, const struct dtn_reduction *how,
                           unsigned partial, int nsrc, size_t count)
@@ -87,7 +102,8 @@ static bool fold_is_right(int width, const struct dtn_reduction *how,
     memset(want, 0x5a, bytes + 64);
     dtn_fold_width(width, how, partial, dst, src, nsrc, count);
     dtn_fold_naive(how, partial, want, src, nsrc, count);
-    return memcmp(dst, want, bytes + 64) == 0;
+    return memcmp(dst, want, bytes + 64) == 0
+        && (nsrc != 2 || loop_is_right(how, partial, bytes, count));
 }
 
 static void test_partial(enum dtensor_dtype dtype)
@@ -214,6 +230,7 @@ int main(void)
     note("TEST_SEED=%llu", (unsigned long long)seed);
     for (int t = 0; t < DTENSOR_NDTYPES; t++)
         test_partial((enum dtensor_dtype)t);
+    ok(loops > 1000, "%ld of the folds of two sources are one loop", loops);
     test_once();
     test_integer_averages();
     return done();

@@ -65,6 +65,18 @@ static unsigned bind_partial(const struct dtn_step *step)
          | (src ? DTN_PARTIAL_REST : 0);
 }
 
+/* The loop of a reduction of two terms, if it is no more than that. */
+static dtn_fold_f *bind_fold(const struct dtn_sched *sched,
+                             const struct dtn_exec_step *bound)
+{
+    const bool folds = bound->step->op == DTN_OP_REDUCE
+                    || bound->step->op == DTN_OP_FOLD;
+
+    return folds && bound->nterms == 2 && bound->step->box < 0
+         ? dtn_fold_loop(&sched->reduction, bound->partial, bound->count)
+         : NULL;
+}
+
 static void bind_step(struct dtn_exec *exec, const struct dtn_step *step,
                       struct dtn_exec_at *terms, struct dtn_exec_step *bound)
 {
@@ -79,6 +91,7 @@ static void bind_step(struct dtn_exec *exec, const struct dtn_step *step,
         .count = step->bytes / dtensor_dtype_size(sched->dtype),
         .terms = terms, .nterms = bind_nterms(sched, step),
         .partial = (uint16_t)bind_partial(step) };
+    bound->fold = bind_fold(sched, bound);
     for (int i = 0; i < bound->nterms; i++) {
         struct dtn_span slot;
 

@@ -23,6 +23,7 @@
 
 #include "base/box.h"
 #include "base/error.h"
+#include "base/reduce.h"
 #include "base/wait.h"
 #include "boot/boot.h"
 #include "coll/state.h"
@@ -96,6 +97,8 @@ struct dtn_exec_step {
     size_t bytes;                 /* of memory, at this rank's end            */
     size_t count;                 /* elements                                 */
     const struct dtn_exec_at *terms;  /* [nterms] of a reduction              */
+    dtn_fold_f *fold;             /* of a reduction that is this loop over    */
+                                  /* two terms in host memory; or NULL        */
     int nterms;                   /* number of terms                          */
     uint16_t partial;             /* bit set: which are partial results, see  */
                                   /* dtn_fold()                               */

@@ -98,7 +98,8 @@ static DTN_NOINLINE int run_fold_to(struct dtn_exec_run *run,
         run->exec->terms, bound->nterms, bound->count));
 }
 
-int dtn_run_reduce(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
+static DTN_NOINLINE int run_reduce(struct dtn_exec_run *run,
+                                   const struct dtn_exec_step *bound)
 {
     const struct dtn_sched *sched = &run->exec->sched;
     const struct dtn_step *step = bound->step;
@@ -122,4 +123,27 @@ int dtn_run_reduce(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
     return dtn_run_done(run, run->memory->ops->fold(
         run->memory, &sched->reduction, bound->partial, dst, terms,
         bound->nterms, bound->count));
+}
+
+/* A reduction that is one loop over two terms, if both can be loaded. */
+static bool run_fold_two(struct dtn_exec_run *run,
+                         const struct dtn_exec_step *bound)
+{
+    const void *a, *b;
+
+    if (!bound->fold || run->memory != &dtn_host)
+        return false;
+    a = dtn_run_at(run, bound->terms[0]);
+    b = dtn_run_at(run, bound->terms[1]);
+    if (!a || !b)
+        return false;
+    bound->fold(dtn_run_at(run, bound->dst), a, b, bound->count);
+    return true;
+}
+
+int dtn_run_reduce(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
+{
+    if (run_fold_two(run, bound))
+        return 0;
+    return run_reduce(run, bound);
 }

@@ -105,6 +105,18 @@ static DTN_NOINLINE int run_await_long(struct dtn_exec_run *run,
     return rc;
 }
 
+/* Copy eager data to where the step wants them, unless they are there. */
+static int run_keep(struct dtn_exec_run *run, void *dst, const void *data,
+                    size_t bytes)
+{
+    if (data == dst)
+        return 0;
+    if (run->memory != &dtn_host)
+        return dtn_run_download(run, dst, data, bytes);
+    memcpy(dst, data, bytes);
+    return 0;
+}
+
 static int run_wait(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
 {
     const struct dtn_step *step = bound->step;
@@ -130,8 +142,8 @@ static int run_wait(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
                                      : signal->len != bytes)
         return dtn_run_mismatch(run, step, signal);
     data = bytes > 0 ? dtn_eager_data(run->ctx, peer->rank, signal) : NULL;
-    if (bytes > 0 && data != dtn_run_at(run, bound->dst))
-        rc = dtn_run_download(run, dtn_run_at(run, bound->dst), data, bytes);
+    if (bytes > 0)
+        rc = run_keep(run, dtn_run_at(run, bound->dst), data, bytes);
     if (rc == 0)
         dtn_consume(run->ctx, peer->rank);
     if (rc == 0 && peer->again)
