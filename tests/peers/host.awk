@@ -1,7 +1,8 @@
 # host.awk - the table of host.sh and what it says of the targets
 #
-# Reads "PEER RANKS hop NS" and "PEER RANKS TEST BYTES CONTESTANT MIN MEDIAN P99
-# WRONG".  Lines of one job come together and end with its mpi.
+# Reads "PEER RANKS hop NS", "PEER RANKS switch NS" and "PEER RANKS TEST BYTES
+# CONTESTANT MIN MEDIAN P99 WRONG".  Lines of one job come together and end with
+# its mpi.
 
 # The larger of our ratios to the peers: that to the best of them.
 function worst(at, ours,    p, most, r) {
@@ -68,7 +69,8 @@ function overall(ours, goal,    c, key, sum, most, n, r) {
 
 BEGIN { npeers = split(peers, peer, " ") }
 
-$3 == "hop" { if ($4 > 0) hops = hops " " $4; next }
+$3 == "hop" { hops = hops " " $4; next }
+$3 == "switch" { switches = switches " " $4; next }
 
 {
     at = $2 " " $3 " " $4
@@ -141,7 +143,9 @@ END {
         if (peer[p] != "mpich") {
             r = middle(ratio[at, "alloc", peer[p]])
             verdict(sprintf("allreduce of 8 B, 4 ranks: %.2f of %s, 0.50 " \
-                            "wanted", r, peer[p]),
+                            "wanted, %.2f are two switches of a CPU", r,
+                            peer[p], 2 * middle(switches) / 1000 \
+                            / middle(times[at, peer[p]])),
                 r <= 0.5 ? "" : sprintf(" by %.2f", r - 0.5))
         }
 }
