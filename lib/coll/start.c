@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/ranks.h"
 #include "coll/exec.h"
-#include "coll/exec/exec.h"
+#include "coll/exec/run.h"
 #include "coll/execs.h"
 #include "coll/redops.h"
 #include "coll/request.h"

@@ -10,7 +10,6 @@
  */
 #include "base/error.h"
 #include "coll/exec.h"
-#include "coll/exec/exec.h"
 #include "coll/request.h"
 #include "job/await.h"
 #include "job/buffer.h"

@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "base/ranks.h"
 #include "coll/exec.h"
-#include "coll/exec/exec.h"
 #include "job/ctx.h"
 #include "job/group.h"
 #include "layout/layout.h"

@@ -9,7 +9,6 @@
 #include "base/units.h"
 #include "boot/boot.h"
 #include "coll/exec.h"
-#include "coll/exec/exec.h"
 #include "job/ctx.h"
 #include "job/group.h"
 #include "mesh/mesh.h"

@@ -9,7 +9,6 @@
  * array, its own part, and two slabs.
  */
 #include "coll/exec.h"
-#include "coll/exec/exec.h"
 #include "job/await.h"
 #include "job/buffer.h"
 #include "job/ctx.h"

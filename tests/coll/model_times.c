@@ -15,7 +15,6 @@
 #include "base/wait.h"
 #include "coll/choose.h"
 #include "coll/exec.h"
-#include "coll/exec/exec.h"
 #include "job/ctx.h"
 #include "mesh/mesh.h"
 #include "sched/call.h"

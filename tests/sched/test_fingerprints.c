@@ -16,7 +16,6 @@
 #include "base/compiler.h"
 #include "base/wait.h"
 #include "coll/exec.h"
-#include "coll/exec/exec.h"
 #include "coll/execs.h"
 #include "job/ctx.h"
 #include "job/group.h"

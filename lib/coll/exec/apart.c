@@ -6,8 +6,12 @@
  * of its own.  Only one run has it at a time.  In all other started runs the
  * hosts signal, and nothing in the first queue waits for a peer.
  */
+#include "coll/exec/apart.h"
 #include "coll/exec.h"
 #include "coll/exec/exec.h"
+#include "coll/exec/launch.h"
+#include "coll/exec/run.h"
+#include "coll/exec/watch.h"
 #include "coll/state.h"
 #include "coll/words.h"
 #include "device/memory.h"

@@ -6,9 +6,11 @@
  * this rank's buffers, and a peer's READY sets the entries of that peer.  So a
  * step looks up nothing while it runs.
  */
+#include "coll/exec/bind.h"
 #include "base/error.h"
 #include "base/reduce.h"
 #include "coll/exec/exec.h"
+#include "coll/exec/peer.h"
 #include "coll/exec/terms.h"
 #include "sched/sched.h"
 #include "dtensor.h"

@@ -10,9 +10,14 @@
  * process may get that id.  So after the last read this checks that the peer is
  * alive.
  */
+#include "coll/exec/cma.h"
 #include "base/compiler.h"
 #include "base/reduce.h"
+#include "coll/exec/bind.h"
 #include "coll/exec/exec.h"
+#include "coll/exec/launch.h"
+#include "coll/exec/peer.h"
+#include "coll/exec/run.h"
 #include "coll/exec/terms.h"
 #include "job/await.h"
 #include "job/bounce.h"

@@ -9,9 +9,14 @@
  * The scratch into which peers put is then on the device too, so arriving data
  * are reduced there.
  */
+#include "coll/exec/direct.h"
 #include "base/log.h"
 #include "cluster/cluster.h"
+#include "coll/exec/bind.h"
 #include "coll/exec/exec.h"
+#include "coll/exec/launch.h"
+#include "coll/exec/peer.h"
+#include "coll/exec/run.h"
 #include "device/memory.h"
 #include "job/ctx.h"
 #include "job/watcher.h"

@@ -6,15 +6,21 @@
  * data with this one.  A first run that is started connects without waiting for
  * them.
  */
+#include "coll/exec/exec.h"
 #include "base/error.h"
 #include "base/ranks.h"
 #include "base/reduce.h"
 #include "base/sparse.h"
 #include "boot/boot.h"
 #include "coll/exec.h"
+#include "coll/exec/bind.h"
+#include "coll/exec/graph.h"
+#include "coll/exec/peer.h"
+#include "coll/exec/ready.h"
+#include "coll/exec/window.h"
 #include "coll/record.h"
-#include "coll/exec/exec.h"
 #include "coll/state.h"
+#include "device/memory.h"
 #include "job/ctx.h"
 #include "job/group.h"
 #include "sched/call.h"

@@ -19,11 +19,17 @@
  * method does not change the order of a sum.  If a run is polled, only the time
  * inside its start, its polls and dtensor_wait() counts.
  */
+#include "coll/exec/expose.h"
 #include "base/copy.h"
 #include "base/units.h"
 #include "base/wait.h"
 #include "boot/boot.h"
+#include "coll/exec/bind.h"
+#include "coll/exec/direct.h"
 #include "coll/exec/exec.h"
+#include "coll/exec/launch.h"
+#include "coll/exec/peer.h"
+#include "coll/exec/run.h"
 #include "job/await.h"
 #include "job/bounce.h"
 #include "job/ctx.h"

@@ -13,10 +13,15 @@
  * run then continues behind the last READY without a graph, and so do later
  * runs.
  */
+#include "coll/exec/graph.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "coll/exec.h"
+#include "coll/exec/bind.h"
+#include "coll/exec/direct.h"
 #include "coll/exec/exec.h"
+#include "coll/exec/peer.h"
+#include "coll/exec/run.h"
 #include "coll/words.h"
 #include "device/memory.h"
 #include "job/ctx.h"

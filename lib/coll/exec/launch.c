@@ -4,7 +4,10 @@
  * device memory is launched, and the run goes on; puts, signals of the host and
  * the end of the run wait until it has completed.
  */
+#include "coll/exec/launch.h"
 #include "coll/exec/exec.h"
+#include "coll/exec/run.h"
+#include "coll/exec/watch.h"
 #include "device/memory.h"
 #include "job/await.h"
 #include "job/ctx.h"

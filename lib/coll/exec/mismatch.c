@@ -5,8 +5,10 @@
  * floats of a send.  A rank that receives another fingerprint, or hears of one,
  * reports its own call; job/mismatch.c writes the error from both reports.
  */
+#include "coll/exec/mismatch.h"
 #include "boot/boot.h"
 #include "coll/exec/exec.h"
+#include "coll/exec/run.h"
 #include "coll/record.h"
 #include "coll/state.h"
 #include "job/await.h"

@@ -4,11 +4,17 @@
  * memory of a peer has no pointer here; it is read by cross-memory attach
  * (cma.c).
  */
+#include "coll/exec/move.h"
 #include "base/box.h"
 #include "base/compiler.h"
 #include "base/reduce.h"
 #include "cluster/world.h"
+#include "coll/exec/bind.h"
+#include "coll/exec/cma.h"
+#include "coll/exec/direct.h"
 #include "coll/exec/exec.h"
+#include "coll/exec/launch.h"
+#include "coll/exec/run.h"
 #include "device/memory.h"
 #include "job/await.h"
 #include "job/ctx.h"

@@ -1,12 +1,18 @@
-/* put.c - the step that puts
+/* put.c - the steps that put and flush
  *
  * A put goes to the peer's transport as it is, or row by row if it is a box: 4
  * rows of 1 KiB are four puts.  A put that returns EAGAIN continues where it
  * stopped.  Bytes of a device that the transport cannot read leave from a
  * bounce buffer.
  */
+#include "coll/exec/put.h"
 #include "base/box.h"
+#include "coll/exec/bind.h"
+#include "coll/exec/direct.h"
 #include "coll/exec/exec.h"
+#include "coll/exec/launch.h"
+#include "coll/exec/peer.h"
+#include "coll/exec/run.h"
 #include "job/await.h"
 #include "job/bounce.h"
 #include "job/ctx.h"
@@ -115,4 +121,12 @@ int dtn_run_put(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
         return run_put_box(run, peer->rank, dst, bound);
     return run_put_piece(run, peer->rank, dst, step->src.space,
                          dtn_run_at(run, bound->src), bound->bytes);
+}
+
+int dtn_run_flush(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
+{
+    const int rank = bound->peer->rank;
+
+    return run->polls ? dtn_poll_flush(run->ctx, rank, &run->wait)
+                      : dtn_flush(run->ctx, rank);
 }

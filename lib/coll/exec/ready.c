@@ -10,9 +10,14 @@
  *
  * A READY that gives no address asks for the window (window.c).
  */
+#include "coll/exec/ready.h"
 #include "base/box.h"
 #include "base/error.h"
+#include "coll/exec/bind.h"
+#include "coll/exec/direct.h"
 #include "coll/exec/exec.h"
+#include "coll/exec/peer.h"
+#include "coll/exec/run.h"
 #include "job/await.h"
 #include "sched/sched.h"
 #include "transport/transport.h"

@@ -4,6 +4,7 @@
  * puts, of its eager messages, and of its loads from memory of peers.  An
  * allreduce of 8 bytes on two ranks has one eager message of 8 bytes.
  */
+#include "coll/exec/report.h"
 #include "base/box.h"
 #include "coll/exec/exec.h"
 #include "job/ctx.h"

@@ -7,14 +7,29 @@
  * them.  A run allocates nothing.  No data moves before the peer's fingerprint
  * was compared with ours.
  */
-#include "base/box.h"
+#include "coll/exec/run.h"
 #include "base/compiler.h"
 #include "base/wait.h"
-#include "boot/boot.h"
 #include "coll/exec.h"
+#include "coll/exec/apart.h"
+#include "coll/exec/bind.h"
+#include "coll/exec/cma.h"
 #include "coll/exec/exec.h"
+#include "coll/exec/expose.h"
+#include "coll/exec/graph.h"
+#include "coll/exec/launch.h"
+#include "coll/exec/mismatch.h"
+#include "coll/exec/move.h"
+#include "coll/exec/peer.h"
+#include "coll/exec/put.h"
+#include "coll/exec/ready.h"
+#include "coll/exec/report.h"
+#include "coll/exec/signals.h"
+#include "coll/exec/watch.h"
+#include "coll/exec/window.h"
 #include "coll/request.h"
 #include "coll/state.h"
+#include "device/memory.h"
 #include "job/await.h"
 #include "job/ctx.h"
 #include "job/watcher.h"
@@ -167,22 +182,13 @@ static int run_fill(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
                                     dst, bound->count));
 }
 
-static int run_flush(struct dtn_exec_run *run,
-                     const struct dtn_exec_step *bound)
-{
-    const int rank = bound->peer->rank;
-
-    return run->polls ? dtn_poll_flush(run->ctx, rank, &run->wait)
-                      : dtn_flush(run->ctx, rank);
-}
-
 static int run_step(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
 {
     switch (bound->step->op) {
     case DTN_OP_PUT:
         return dtn_run_put(run, bound);
     case DTN_OP_FLUSH:
-        return run_flush(run, bound);
+        return dtn_run_flush(run, bound);
     case DTN_OP_SIGNAL:
         return run_signal(run, bound);
     case DTN_OP_WAIT:

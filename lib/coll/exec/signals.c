@@ -16,8 +16,15 @@
  *
  * A device waits for no peer before it has told all peers that it is ready.
  */
+#include "coll/exec/signals.h"
 #include "base/log.h"
+#include "coll/exec/apart.h"
+#include "coll/exec/bind.h"
 #include "coll/exec/exec.h"
+#include "coll/exec/graph.h"
+#include "coll/exec/launch.h"
+#include "coll/exec/peer.h"
+#include "coll/exec/run.h"
 #include "coll/words.h"
 #include "device/memory.h"
 #include "job/ctx.h"

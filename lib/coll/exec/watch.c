@@ -7,10 +7,13 @@
  * peers check whether this rank gave up after their devices are done, and
  * return the error.
  */
+#include "coll/exec/watch.h"
 #include "base/wait.h"
 #include "cluster/cluster.h"
 #include "cluster/world.h"
 #include "coll/exec/exec.h"
+#include "coll/exec/peer.h"
+#include "coll/exec/run.h"
 #include "coll/words.h"
 #include "device/memory.h"
 #include "job/await.h"

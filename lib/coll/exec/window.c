@@ -12,9 +12,11 @@
  * dtensor_alloc() pay nothing, and all calls use the same window, which stays
  * in the cache.
  */
+#include "coll/exec/window.h"
 #include "base/error.h"
 #include "coll/exec.h"
 #include "coll/exec/exec.h"
+#include "coll/exec/run.h"
 #include "job/bounce.h"
 #include "job/ctx.h"
 #include "job/poison.h"
