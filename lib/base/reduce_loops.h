@@ -131,8 +131,8 @@
     LOOP(name##_min, T, y < x ? y : x)                                        \
     LOOP(name##_max, T, y > x ? y : x)
 
-/* Unsigned types, which wrap.  Signed types have the same bits.  u16 would be
- * promoted to int, in which a product overflows.
+/* Unsigned types, which wrap around.  Signed types have the same bits.  u16
+ * would be promoted to int, and a product of int can overflow.
  */
 #define LOOPS_WRAP(name, T)                                                   \
     LOOP(name##_sum, T, x + y)                                                \

@@ -7,8 +7,8 @@
 
 #include <stdbool.h>
 
-/* Open the listeners that this rank needs.  If possible also one at which a
- * leader without child hosts receives the failure of its parent.  *taken:
+/* Open the listeners that this rank needs.  A leader without child hosts also
+ * opens one, if it can: there it receives the failure of its parent.  *taken:
  * another process has the AF_UNIX name of this one.
  */
 int dtn_boot_listen(struct dtn_boot *boot, bool *taken,
@@ -16,13 +16,11 @@ int dtn_boot_listen(struct dtn_boot *boot, bool *taken,
 void dtn_boot_unlisten(struct dtn_boot *boot);
 
 /* Try again to get a port that was in use, or a socket for which there was no
- * memory, so that children who connect receive the failure of this rank.
+ * memory.  Then children that connect receive the failure of this rank.
  */
 void dtn_boot_relisten(struct dtn_boot *boot);
 
-/* Listen for other hosts once more, at one of these addresses; if none is free,
- * do not.
- */
+/* Listen for other hosts again, at one of these addresses, if one is free. */
 struct dtn_boot_addrs;
 void dtn_boot_listen_again(struct dtn_boot *boot,
                            const struct dtn_boot_addrs *at);

@@ -6,8 +6,9 @@
 
 struct dtn_call_record;
 
-/* DTN_FRAME_CALL_BYTES at `body`: without text.  unpack: false if it names no
- * rank of the world or no kind of call; then *rank is not set.
+/* Write a record, without its text, to DTN_FRAME_CALL_BYTES at `body`; and read
+ * it.  unpack: false if it names no rank of the world or no kind of call; then
+ * *rank is not set.
  */
 void dtn_boot_record_pack(unsigned char *body, int rank,
                           const struct dtn_call_record *record);

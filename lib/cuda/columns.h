@@ -1,8 +1,8 @@
-/* columns.h - the kernels that add up the gradients of a norm over its rows
+/* columns.h - kernels that add up the gradients of a norm over its rows
  *
- * As in math/norm_backward.c: 64 rows are added up, and then these sums.  A
- * thread has a column of 64 rows; then one has a column.  Of 8,192 rows of
- * 1,024 there are 131,072 threads, then 1,024.
+ * As in math/norm_backward.c: each 64 rows are added up, then these sums.  In
+ * the first step a thread adds one column of 64 rows, in the second one column
+ * of the sums.  8,192 rows of 1,024 take 131,072 threads, then 1,024.
  */
 #ifndef DTN_CUDA_COLUMNS_H
 #define DTN_CUDA_COLUMNS_H

@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 /* `count` ranges of the row-major elements, one every `step` bytes: range i is
- * [at + i * step, at + i * step + bytes).  In the rank's part they follow each
- * other.
+ * [at + i * step, at + i * step + bytes).  In the rank's part the ranges are
+ * contiguous.
  */
 struct dtn_slabs {
     int64_t count;                /* ranges; 0: none                          */
@@ -17,8 +17,9 @@ struct dtn_slabs {
     uint64_t bytes;               /* of each                                  */
 };
 
-/* How the elements of `spec` are spread for a file: each is on one rank, in few
- * long ranges.  The one element of a tensor without dimensions is on all ranks.
+/* How the elements of `spec` are placed for a file: each element is on one
+ * rank, in few long ranges.  A tensor without dimensions has one element, which
+ * is on all ranks.
  */
 void dtn_slabs_spec(const struct dtensor_spec *spec,
                     struct dtensor_spec *slabs);

@@ -14,8 +14,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* A pinned buffer shares no page with other memory; from here on blocks of the
- * arena begin at a page.
+/* From here on blocks of the arena begin at a page: so a pinned buffer shares
+ * no page with other memory.
  */
 #define PINNED_MIN_BYTES ((size_t)64 << 10)
 
@@ -46,7 +46,7 @@ static void bounce_drop(struct dtensor_ctx *ctx, struct dtn_bounce **link)
         bounce_free(ctx, bounce_unlink(ctx, link));
 }
 
-/* The use whose largest free buffer is the largest of all. */
+/* The use that has the largest free buffer. */
 static enum dtn_bounce_use bounces_largest(const struct dtn_bounces *bounces)
 {
     enum dtn_bounce_use largest = DTN_BOUNCE_IN;

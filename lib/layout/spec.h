@@ -13,15 +13,15 @@
  */
 int dtn_spec_partial(const struct dtensor_spec *spec);
 
-/* Mesh dimension m shards both specs.  Does it leave the same parts in both?
- * It does if all dimensions up to m that shard this tensor dimension are the
- * same in both.
+/* Mesh dimension m shards both specs.  Do both have the same shards?  They do
+ * if all dimensions up to m that shard this tensor dimension are the same in
+ * both.
  */
 bool dtn_spec_cuts_alike(const struct dtensor_spec *a,
                          const struct dtensor_spec *b, int m);
 
-/* Do the chosen shard lengths add up to the size that the placements to their
- * left leave?
+/* Do the chosen shard lengths add up to the size that remains after the
+ * placements to their left?
  */
 bool dtn_spec_lengths_fit(const struct dtensor_spec *spec);
 
@@ -31,7 +31,7 @@ char *dtn_spec_format(const struct dtensor_spec *spec, char *buf, size_t size);
 /* The beginning of that: "f32[8,6]". */
 char *dtn_spec_shape(const struct dtensor_spec *spec, char *buf, size_t size);
 
-/* If placement m cuts, does the tensor have that dimension?   Errors: EINVAL */
+/* If placement m shards: is there that dimension of the tensor?  Else EINVAL */
 int dtn_spec_check_dim(const struct dtensor_spec *spec, int m,
                        struct dtensor_error *err);
 
@@ -41,8 +41,8 @@ int dtn_spec_check_dim(const struct dtensor_spec *spec, int m,
 int dtn_shape_check(const char *what, enum dtensor_dtype dtype, int ndim,
                     const int64_t shape[], struct dtensor_error *err);
 
-/* Do they describe one tensor: the same context, dtype and shape?  Meshes and
- * placements may differ.
+/* Can both describe the same tensor: are context, dtype and shape the same?
+ * Meshes and placements may differ.
  */
 bool dtn_spec_same_tensor(const struct dtensor_spec *a,
                           const struct dtensor_spec *b);
@@ -56,7 +56,7 @@ int dtn_spec_check_same(const char *what, const struct dtensor_spec *src,
 bool dtn_spec_equal(const struct dtensor_spec *a,
                     const struct dtensor_spec *b);
 
-/* A hash of all fields that have a meaning.  Equal specs have the same hash on
+/* A hash of all fields that are in use.  Equal specs have the same hash on
  * every rank.
  */
 uint64_t dtn_spec_hash(const struct dtensor_spec *spec, uint64_t seed);

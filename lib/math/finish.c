@@ -1,6 +1,6 @@
-/* finish.c - what becomes of a block when the totals of its row are known
+/* finish.c - computes a block when the totals of its row are known
  *
- * A block is 512 elements, which were just read for the totals, and are in the
+ * A block is 512 elements.  They were just read for the totals, and are in the
  * L1 cache if the row is not too long.
  */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)

@@ -8,7 +8,9 @@
 #include "base/dtype.h"
 #include "dtensor.h"
 
-/* Does dimension d of all arrays go on where the last one of the loop ends? */
+/* Is dimension d contiguous, in all arrays, with the last dimension of the
+ * loop?
+ */
 static bool loop_flat(const struct dtn_loop *loop,
                       const struct dtn_array arrays[], int d)
 {

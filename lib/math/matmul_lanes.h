@@ -1,7 +1,8 @@
 /* matmul_lanes.h - the loops of matmul.c, for one vector width
  *
- * Included once for each width with LANES_TARGET, the attribute that asks the
- * compiler for it, and LANES_NAME(x), which keeps the names apart.
+ * This file is included once for each width.  LANES_TARGET is the attribute
+ * that selects the width in the compiler; LANES_NAME(x) gives each width its
+ * own names.
  */
 #define MADD(kind, T, expression)                                             \
     LANES_TARGET static void LANES_NAME(madd_##kind)(                         \

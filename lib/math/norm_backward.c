@@ -1,7 +1,7 @@
 /* norm_backward.c - the gradients of layer norm and RMS norm
  *
- * A row is read four times at most: for its mean, for its squares, for two
- * sums, and for the gradients; it stays in the cache meanwhile.
+ * A row is read at most four times: for its mean, for its squares, for two
+ * sums, and for the gradients.  Meanwhile it stays in the cache.
  */
 #include "math/norm_backward.h"
 #include "math/backward.h"
@@ -116,7 +116,7 @@ static void row_total(struct dtn_strips *rows,
     }
 }
 
-/* The gradients, with totals of a whole row of `count` elements. */
+/* The gradients, from the totals of a whole row of `count` elements. */
 static void row_made(struct dtn_strips *rows,
                      const struct dtn_norm_backward *norm, double count,
                      const struct row *row)
@@ -145,7 +145,7 @@ static struct dtn_array or_in(const struct dtn_array *array,
     return array ? dtn_array_expanded(array, in) : *in;
 }
 
-/* What the last rows came to is added to what came before them. */
+/* Add the sum of the last rows to the sum of those before. */
 static void sums_add(double *sums, int64_t count)
 {
     for (int64_t i = 0; i < 2 * count; i++) {
@@ -189,7 +189,9 @@ static void row_known(const struct dtn_strips *rows, int64_t n, struct row *row)
     row->dx = number[3 * n];
 }
 
-/* All rows.  `numbers` NULL: whole rows, of which nothing is known. */
+/* All rows.  `numbers` NULL: the rows are whole, and their totals are not
+ * known.
+ */
 static void rows_run(const struct dtn_norm_backward *norm,
                      const struct dtn_array *numbers, double whole)
 {

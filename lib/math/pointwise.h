@@ -7,8 +7,8 @@
 #include <stdbool.h>
 
 /* x, y, z are the operands' elements, p and q the two arguments.  A NaN gives a
- * NaN, but in comparisons.  Integers wrap around; their quotients are rounded
- * toward zero, and a division by 0 gives 0.
+ * NaN, except in comparisons.  Integers wrap around.  Their quotients are
+ * rounded toward zero; a division by 0 gives 0.
  */
 enum dtn_pointwise {
     /* one operand */
@@ -45,30 +45,30 @@ enum dtn_pointwise {
 /* How many operands it has. */
 int dtn_pointwise_operands(enum dtn_pointwise op);
 
-/* Does it exist for operands of this type?  What rounds or orders is not for
- * complex numbers, sums and products are not for bool, exp() and the like are
- * for floats only.
+/* Does the operation exist for operands of this type?  Complex numbers are not
+ * rounded or ordered; bool has no sums and products; exp() and similar
+ * functions are for floats only.
  */
 bool dtn_pointwise_ok(enum dtn_pointwise op, enum dtensor_dtype dtype);
 
-/* out[...] = op(in[0][...], in[1][...], ...).  The operands have one type for
- * which dtn_pointwise_ok(), `out` has it too, or bool for a comparison.  Each
- * operand is broadcast to the shape of `out`.  args has p and q; NULL are two
- * zeros.  Floats of 16 and 8 bits are computed with as f32 and rounded once.
- * `out` may be one of the operands; else it overlaps none.
+/* out[...] = op(in[0][...], in[1][...], ...).  The operands have one type, for
+ * which dtn_pointwise_ok() is true; `out` has the same type, or bool for a
+ * comparison.  Each operand is broadcast to the shape of `out`.  args has p and
+ * q; NULL: both are zero.  Floats of 16 and 8 bits are computed as f32 and
+ * rounded once.  `out` may be one of the operands; else it overlaps none.
  */
 void dtn_pointwise(enum dtn_pointwise op, const struct dtn_array *out,
                    const struct dtn_array *const in[], const double args[2]);
 
-/* out = in, elements of any two types, `in` broadcast.  A float becomes an
- * integer toward zero and is clamped to its range, a NaN becomes 0; an integer
- * becomes a shorter one by its lowest bits; bool is whether a number differs
- * from 0; of a complex number the real part is taken.
+/* out = in, elements of any two types; `in` is broadcast.  From float to
+ * integer: rounded toward zero and clamped to the range; NaN becomes 0. From
+ * integer to a shorter one: its lowest bits.  To bool: is it not 0? From
+ * complex: its real part.
  */
 void dtn_cast(const struct dtn_array *out, const struct dtn_array *in);
 
-/* out = yes where `condition`, of bool, holds, else no; all broadcast, `out`,
- * `yes` and `no` of one type.
+/* out = `yes` where `condition`, a bool, is true, else `no`.  All are
+ * broadcast; `out`, `yes` and `no` have one type.
  */
 void dtn_where(const struct dtn_array *out, const struct dtn_array *condition,
                const struct dtn_array *yes, const struct dtn_array *no);

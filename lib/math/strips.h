@@ -35,7 +35,7 @@ void dtn_strips_begin(struct dtn_strips *rows, const struct dtn_array arrays[],
 bool dtn_strips_first(struct dtn_strips *rows);
 bool dtn_strips_next(struct dtn_strips *rows);
 
-/* How many rows beside each other begin here, outer.step[i] elements apart, and
+/* How many adjacent rows begin here, outer.step[i] elements apart; and go to
  * the row after `n` of them.
  */
 int64_t dtn_strips_beside(const struct dtn_strips *rows);
@@ -54,8 +54,8 @@ void *dtn_strips_place(const struct dtn_strips *rows, int i, void *buffer);
 void dtn_strips_store(const struct dtn_strips *rows, int i, void *made,
                     void *buffer);
 
-/* Is a row of array i one run of no more than DTN_STRIPS_KEPT elements, which
- * are computed with as f32?  Then it is put into `kept`, widened and gathered.
+/* Is a row of array i one run of at most DTN_STRIPS_KEPT elements that are
+ * computed as f32?  Then it is put into `kept`, widened and gathered.
  */
 enum { DTN_STRIPS_KEPT = 4096 };
 bool dtn_strips_short(const struct dtn_strips *rows, int i);
@@ -64,7 +64,7 @@ void dtn_strips_keep(struct dtn_strips *rows, int i, float kept[]);
 /* Are elements of array i where loops can use them? */
 bool dtn_strips_direct(const struct dtn_strips *rows, int i);
 
-/* The element of array i, a float that is one for the whole row. */
+/* Array i has one float for each row: that of this row; and set it. */
 double dtn_strips_value(const struct dtn_strips *rows, int i);
 void dtn_strips_set(const struct dtn_strips *rows, int i, double value);
 

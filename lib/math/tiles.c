@@ -1,10 +1,10 @@
-/* tiles.c - own products of matrices of floats, tile by tile
+/* tiles.c - products of matrices of floats without a BLAS, tile by tile
  *
  * The result is made in tiles that fit the registers: with AVX-512 12 x 32 of
- * f32.  256 terms of 512 columns of b, copied to panels, stay in the L2 cache
- * for all rows of the result, and the panel of 12 rows of a, 12 KiB, stays in
- * the L1 cache for all these columns.  In the next block of terms the sums go
- * on where they ended, so that they have their terms in order.
+ * f32.  256 terms of 512 columns of b are copied to panels.  They stay in the
+ * L2 cache for all rows of the result.  The panel of 12 rows of a, 12 KiB,
+ * stays in the L1 cache for all these columns.  The next block of terms
+ * continues the same sums, so the terms of a sum are added in order.
  */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)
 #pragma GCC optimize("O3", "fp-contract=off")
@@ -220,7 +220,7 @@ static dtn_panels_f *take_of(bool pairs)
     return dtn_panels_take;
 }
 
-/* The padding of an odd number of terms is 0 and -0, whose product is -0, which
+/* An odd number of terms is padded with 0 and -0.  Their product is -0, which
  * changes no sum.
  */
 static struct block block_of(const struct dtn_tiles_call *c, bool pairs,

@@ -322,8 +322,9 @@ void dtn_op_gather(const struct dtn_parts *parts, const struct dtn_array *out,
     dtn_op_launch(parts->device, true, &launch);
 }
 
-/* A gather along dimension 0, to which the table's rows are broadcast; of one
- * index there is no such dimension, so one of size 1 comes first.
+/* A gather along dimension 0.  The rows of the table are broadcast to that
+ * dimension.  A single index has no such dimension, so one of size 1 is put
+ * first.
  */
 void dtn_op_embedding(const struct dtn_parts *parts,
                       const struct dtn_array *out,
@@ -431,7 +432,7 @@ void dtn_op_cumulate(const struct dtn_parts *parts, bool product,
         dtn_cumulate(product, out, in, dim);
 }
 
-/* Of those who only ask nothing is launched: all types have kernels. */
+/* If the caller only asks, nothing is launched: all types have kernels. */
 void dtn_op_order(const struct dtn_parts *parts, const struct dtn_order *order,
                   const struct dtn_array *in)
 {

@@ -1,7 +1,8 @@
-/* local_collective.h - rows of which each rank has a part
+/* local_collective.h - operators on rows that are sharded over ranks
  *
- * The dimensions of a row are a bit set.  All of these reduce over the ranks of
- * parts->among, and work with as many bytes as dtn_work_cut() says.
+ * The dimensions of a row are a bit set.  All of these functions reduce over
+ * the ranks of parts->among.  Their workspace is as large as dtn_work_cut()
+ * says.
  * Errors: as dtensor_allreduce()
  */
 #ifndef DTN_OP_LOCAL_COLLECTIVE_H
@@ -24,9 +25,8 @@ int dtn_softmax_backward_cut(bool logarithm, const struct dtn_parts *parts,
 int dtn_reduce_cut(enum dtn_reduction_kind kind, const struct dtn_parts *parts,
                    unsigned row, double p, struct dtensor_error *err);
 
-/* The extremes along `dim` and the first place of each in the whole row, of
- * which this rank has the elements from `first` on; `value` or `index` may be
- * NULL.
+/* The extremes along `dim`, and the first place of each in the whole row.  This
+ * rank holds the elements from `first` on.  `value` or `index` may be NULL.
  */
 int dtn_extreme_cut(bool largest, const struct dtn_parts *parts, int dim,
                     int64_t first, const struct dtn_array *value,
@@ -36,8 +36,8 @@ int dtn_extreme_cut(bool largest, const struct dtn_parts *parts, int dim,
 int dtn_norm_cut(const struct dtn_norm *norm, const struct dtn_parts *parts,
                  struct dtensor_error *err);
 
-/* The losses of rows along the last dimension; this rank has the classes from
- * `first` on.  Outputs 1 and 2 are written, if there are any.
+/* The losses of rows along the last dimension.  This rank holds the classes
+ * from `first` on.  Outputs 1 and 2 are written if they exist.
  */
 int dtn_cross_entropy_cut(const struct dtn_array *losses,
                           const struct dtn_array *target, int64_t first,
@@ -55,15 +55,15 @@ int dtn_nll_mean_cut(const struct dtn_array *mean,
                      const struct dtn_array *target, int64_t first,
                      const struct dtn_parts *parts, struct dtensor_error *err);
 
-/* Backwards.  Norm: of the operands of dtn_norm_backward(), the input being
+/* Gradients.  Norm: the operands are those of dtn_norm_backward(); the input is
  * input 1.
  */
 int dtn_norm_backward_cut(const struct dtn_norm_backward *norm,
                           const struct dtn_parts *parts,
                           struct dtensor_error *err);
 
-/* Of a loss: subtract 1 from output 0 at the targets that are here, of classes
- * from `first` on.
+/* Gradient of a loss: subtract 1 from output 0 at the targets among the classes
+ * of this rank, which begin at `first`.
  */
 void dtn_take_one_cut(const struct dtn_array *target, int64_t first,
                       const struct dtn_parts *parts);
@@ -71,7 +71,9 @@ void dtn_take_one_cut(const struct dtn_array *target, int64_t first,
 /* The parts from input 1 on, of which the first has the rows. */
 struct dtn_parts dtn_parts_after(const struct dtn_parts *parts);
 
-/* The first element of input i, along its last dimension, that is here. */
+/* The index of the first element of input i, along its last dimension, that
+ * this rank holds.
+ */
 int64_t dtn_cut_first(const struct dtn_parts *parts, int i);
 
 #endif

@@ -4,9 +4,9 @@
 
 #include "op/local.h"
 
-/* same: output 0 has the elements of the last input in their order.  fill:
- * args.value, or `which` of enum dtn_fill, everywhere.  The others are as the
- * operators.
+/* same: output 0 has the elements of the last input, in their order.  fill: all
+ * elements are args.value, or what `which` says, of enum dtn_fill.  The other
+ * functions are the operators of that name.
  */
 enum dtn_fill { DTN_FILL_VALUE, DTN_FILL_ZEROS, DTN_FILL_ONES };
 

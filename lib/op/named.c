@@ -1,13 +1,14 @@
 /* named.c - operators as functions
  *
- * Each is dtensor_op() with its name, and with arguments that have names.
+ * Each function is dtensor_op() with the name of the operator, and with named
+ * arguments.
  */
 #include "dtensor.h"
 
 #include <stddef.h>
 
-/* The first output of an operator on up to three tensors; those after the first
- * that is NULL are left out.
+/* The first output of an operator on up to three tensors.  The first NULL ends
+ * the list.
  */
 static int call(const char *op, const struct dtensor *const in[3],
                 const struct dtensor_op_args *args, struct dtensor **tp,

@@ -24,7 +24,7 @@ struct dtn_operand {
     bool constant;                /* an output that is whole always           */
 };
 
-/* All of a call.  Lists have one entry: all their operands are cut alike. */
+/* All of a call.  A list is one entry: all its operands are sharded alike. */
 struct dtn_signature {
     const struct dtn_rule *rule;  /* that holds                               */
     const struct dtensor_op_call *call;          /* that it is made of        */
@@ -47,7 +47,9 @@ int dtn_signature_init(struct dtn_signature *sig, const struct dtn_rule *rule,
                        const struct dtensor_op_call *call,
                        struct dtensor_error *err);
 
-/* The first input that has rows: dimensions that are never cut; 0: none. */
+/* The first input that has rows, which are dimensions that are never sharded;
+ * 0: none.
+ */
 static inline int dtn_signature_rows(const struct dtn_signature *sig)
 {
     for (int i = 0; i < sig->nin; i++)

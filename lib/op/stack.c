@@ -1,9 +1,9 @@
 /* stack.c - the placements of stack
  *
- * stack makes a new dimension, along which nothing is cut.  All inputs become
- * what the first is, unless another needs less of it: along a mesh dimension
- * where one is a term and one is cut they are cut, and where two are cut
- * differently, or are different terms, they become whole.
+ * stack makes a new dimension, which is not sharded.  All inputs get the same
+ * placements.  Along a mesh dimension: equal placements stay; a replica becomes
+ * what the other input is; a term and a shard become shards; two different
+ * shards, or two different terms, become replicas.
  */
 #include "op/stack.h"
 #include "op/words.h"
@@ -15,7 +15,9 @@
 
 static const struct dtensor_placement whole = { .kind = DTENSOR_REPLICATE };
 
-/* What two inputs can both become without a term being made of a shard. */
+/* The placement that both inputs can have, so that no shard has to become a
+ * term.
+ */
 static struct dtensor_placement both(const struct dtensor_placement *a,
                                      const struct dtensor_placement *b, int n)
 {
@@ -31,7 +33,9 @@ static struct dtensor_placement both(const struct dtensor_placement *a,
     return ca == DTENSOR_PARTIAL ? *b : *a;
 }
 
-/* Two reductions in one tensor: the later becomes whole. */
+/* A tensor with two reductions that do not mix: the later dimension is
+ * replicated.
+ */
 static void unmix(struct dtensor_spec *spec)
 {
     for (int m = 0; m < spec->mesh->ndim; m++)

@@ -29,7 +29,7 @@
 
 #include <stdlib.h>
 
-/* A smaller window per peer would spend most of its time on signals. */
+/* With a smaller window for each peer, most of the time would go to signals. */
 enum { WINDOW_MIN_BYTES = 1024 };
 
 /* -------------------------------------------------------------- scratch --- */
@@ -69,7 +69,7 @@ static void redist_windows(struct dtensor_plan *r, uint64_t bound,
 }
 
 /* Exchanges write to two buffers in turn.  An allreduce or broadcast works in
- * place, so the step before it writes to the destination of its result.
+ * place, so the step before it writes to where its result will be.
  */
 static void redist_targets(struct dtensor_plan *r)
 {

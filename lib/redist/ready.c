@@ -23,8 +23,8 @@
 
 #include <stdbool.h>
 
-/* "exchange shm 8 ranks, 6.0 MiB in 6 pieces": what this rank receives from
- * others.
+/* The text of an exchange, such as "exchange shm 8 ranks, 6.0 MiB in 6 pieces":
+ * what this rank receives.
  */
 static void ready_say_exchange(struct dtensor_plan *r,
                                const struct dtn_group *group,

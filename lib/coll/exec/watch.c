@@ -3,9 +3,9 @@
  * A device waits for a word without a deadline, so the host watches it.  The
  * host checks the clock, and the health of each peer whose words have not
  * arrived.  If it gives up, it first poisons the context and then releases its
- * device.  What the device tells the peers after that is not true.  But the
- * peers check whether this rank gave up after their devices are done, and
- * return the error.
+ * device.  After that, what the device tells the peers is wrong.  So a peer
+ * whose device is done checks whether this rank gave up, and returns that
+ * error.
  */
 #include "coll/exec/watch.h"
 #include "base/wait.h"
@@ -32,7 +32,7 @@ static int peer_health(struct dtensor_ctx *ctx, int rank)
     return tp->ops->health(tp, rank, &culprit, &code);
 }
 
-/* Has the device waited for this peer, and is some word not there yet? */
+/* Does the device wait for a word of this peer that has not arrived? */
 static bool peer_owes(const struct dtn_device_words *words, int rank)
 {
     bool owes = false;
@@ -56,8 +56,8 @@ static int watch_look(struct dtn_exec_run *run, struct dtn_device_words *words)
                       run->memory->ops->why(run->memory));
 }
 
-/* A peer that ended well may have left: then its words are there.  They are
- * read after the look at the peer.
+/* A peer that ended without error may have left; then its words have arrived.
+ * They are read after the peer's health.
  */
 static int watch_peers(struct dtn_exec_run *run, struct dtn_device_words *words)
 {
@@ -105,7 +105,7 @@ static int watch_late(struct dtn_exec_run *run, struct dtn_device_words *words)
                                               sizeof name));
 }
 
-/* Did a peer give up?  Then what its device said need not be true. */
+/* Did a peer give up?  Then the words of its device may be wrong. */
 static int watch_end(struct dtn_exec_run *run)
 {
     const struct dtn_exec *exec = run->exec;

@@ -104,7 +104,9 @@ static void chunks_leave(struct chunks *chunks, int first, int last)
             chunk_unmap(chunks, i);
 }
 
-/* A block is given out: get memory for those of its chunks that have none. */
+/* Before a block is returned: get memory for those of its chunks that have
+ * none.
+ */
 static bool chunks_touch(struct dtn_backing *backing, size_t offset,
                          size_t size)
 {

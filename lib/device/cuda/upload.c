@@ -9,7 +9,8 @@
 #include "device/cuda/cuda.h"
 #include "dtensor.h"
 
-/* Bytes of a piece in the room: 64-byte aligned, as all arrays are. */
+/* Bytes that a piece takes in the buffer: 64-byte aligned, as all arrays are.
+ */
 static size_t room_bytes(size_t n, size_t elem_bytes)
 {
     return (n * elem_bytes + 63) / 64 * 64;

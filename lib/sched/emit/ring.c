@@ -159,8 +159,8 @@ static void ring_reduce_scatter(const struct ring *ring, size_t out_offset,
     }
 }
 
-/* All-gather around the ring.  What arrives in the last step is not forwarded,
- * so one DATA for all its chunks is enough.
+/* All-gather around the ring.  The chunks of the last step are not forwarded,
+ * so one DATA for all of them is enough.
  */
 static void ring_allgather(const struct ring *ring)
 {
