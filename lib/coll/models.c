@@ -110,7 +110,7 @@ int dtn_model_make(const struct dtn_group *group, int host[],
     if (!count)
         return dtn_fail_nomem(err, "model", nhosts * sizeof *count);
     dtn_model_costs(cluster, model);
-    dtn_model_oversubscribe(model, group->ctx->ranks_per_cpu);
+    dtn_model_oversubscribe(model, group->ctx->cpus.ranks_per_cpu);
     model_count(group, count, host, model);
     free(count);
     first = group->n > 0 ? dtn_world_host(&group->ctx->world,

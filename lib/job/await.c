@@ -16,6 +16,7 @@
 #include "cluster/world.h"
 #include "job/ctx.h"
 #include "job/eager.h"
+#include "job/failure.h"
 #include "job/poison.h"
 #include "job/stall.h"
 #include "job/wire.h"
@@ -102,7 +103,7 @@ static int await_gone(struct dtensor_ctx *ctx, int rank, const char *how)
     culprit = dtn_boot_agree(ctx->boot, rank, &loss);
     other = culprit == ctx->world.rank ? rank : culprit;
     peer = &ctx->peers[other];
-    ctx->loss = loss;
+    ctx->failure.loss = loss;
     if (peer->tp)
         peer->tp->ops->why(peer->tp, other, why, sizeof why);
     if (culprit != rank || loss > DTN_LOSS_DIED)
@@ -290,7 +291,7 @@ int dtn_peer_check(struct dtensor_ctx *ctx, int peer, bool listening,
         return 0;
     dtn_stall_check(ctx, peer, wait->start_ns);
     if (await_way(ctx, peer, wait) != 0)
-        return ctx->failure.code;
+        return ctx->failure.err.code;
     return dtn_now_ns() - wait->start_ns > DTN_STALL_NS
          ? dtn_mismatch_stalled(ctx) : 0;
 }
@@ -354,8 +355,8 @@ static int await_again(struct dtensor_ctx *ctx, int peer, int rc,
 void dtn_ctx_wait(struct dtensor_ctx *ctx, struct dtn_wait *wait)
 {
     dtn_wait_init(wait, ctx->world.cluster->transport.op_timeout_ns,
-                  ctx->oversubscribed);
-    wait->sharing = &ctx->shares_cpu;
+                  ctx->cpus.oversubscribed);
+    wait->sharing = &ctx->cpus.shared;
 }
 
 int dtn_put(struct dtensor_ctx *ctx, int peer, struct dtn_remote dst,

@@ -13,7 +13,7 @@ struct dtn_mismatch;
 struct dtn_wait;
 
 /* Data-plane calls that wait.  They return 0, or a code; then the context is
- * poisoned, with the text in ctx->failure.  They do not allocate.
+ * poisoned, with the text in ctx->failure.err.  They do not allocate.
  */
 int dtn_put(struct dtensor_ctx *ctx, int peer, struct dtn_remote dst,
             const void *src, size_t size);

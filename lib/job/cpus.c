@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "cluster/cluster.h"
+#include "job/cpus.h"
 #include "job/ctx.h"
 #include "job/wire.h"
 #include "dtensor.h"
@@ -136,12 +137,12 @@ int dtn_cpus_bind(struct dtensor_ctx *ctx, struct dtensor_error *err)
         rc = cpus_near(ctx, &want, err);
     if (rc != 0)
         return rc;
-    CPU_ZERO(&ctx->cpus_before);
-    if (sched_getaffinity(0, sizeof ctx->cpus_before, &ctx->cpus_before) != 0)
+    CPU_ZERO(&ctx->cpus.before);
+    if (sched_getaffinity(0, sizeof ctx->cpus.before, &ctx->cpus.before) != 0)
         return dtn_fail_sys(err, errno, "cpus: cannot get allowed CPUs: %m");
-    CPU_AND(&both, &want, &ctx->cpus_before);
+    CPU_AND(&both, &want, &ctx->cpus.before);
     cpus_text(&want, want_text, sizeof want_text);
-    cpus_text(&ctx->cpus_before, have_text, sizeof have_text);
+    cpus_text(&ctx->cpus.before, have_text, sizeof have_text);
     if (CPU_COUNT(&both) == 0)
         return dtn_fail(err, DTENSOR_ECONF,
                         "cpus: rank %d on %s is to run on "
@@ -154,7 +155,7 @@ int dtn_cpus_bind(struct dtensor_ctx *ctx, struct dtensor_error *err)
                             "cpus: cannot bind rank %d on %s to %s: "
                             "%m",
                             ctx->world.rank, ctx->world.host_name, want_text);
-    ctx->cpus_bound = true;
+    ctx->cpus.bound = true;
     dtn_log(&ctx->log, CPU_EQUAL(&both, &want) ? DTN_LOG_INFO : DTN_LOG_WARN,
             "cpus: bound to %s%s%s", cpus_text(&both, have_text,
                                                sizeof have_text),
@@ -165,7 +166,7 @@ int dtn_cpus_bind(struct dtensor_ctx *ctx, struct dtensor_error *err)
 
 void dtn_cpus_unbind(struct dtensor_ctx *ctx)
 {
-    if (ctx->cpus_bound)
-        sched_setaffinity(0, sizeof ctx->cpus_before, &ctx->cpus_before);
-    ctx->cpus_bound = false;
+    if (ctx->cpus.bound)
+        sched_setaffinity(0, sizeof ctx->cpus.before, &ctx->cpus.before);
+    ctx->cpus.bound = false;
 }

@@ -19,6 +19,7 @@
 #include "cluster/world.h"
 #include "device/memory.h"
 #include "job/await.h"
+#include "job/cpus.h"
 #include "job/stall.h"
 #include "job/suspects.h"
 #include "job/wire.h"
@@ -139,12 +140,12 @@ static void ctx_compare_cpus(struct dtensor_ctx *ctx,
 
     for (int h = 0; h < cluster->nhosts; h++) {
         cpus = ctx_host_cpus(&cluster->hosts[h], all);
-        if (cluster->hosts[h].nranks > ctx->ranks_per_cpu * cpus)
-            ctx->ranks_per_cpu = (double)cluster->hosts[h].nranks / cpus;
+        if (cluster->hosts[h].nranks > ctx->cpus.ranks_per_cpu * cpus)
+            ctx->cpus.ranks_per_cpu = (double)cluster->hosts[h].nranks / cpus;
     }
     cpus = ctx_host_cpus(host, all);
-    ctx->oversubscribed = host->nranks > cpus;
-    if (ctx->oversubscribed)
+    ctx->cpus.oversubscribed = host->nranks > cpus;
+    if (ctx->cpus.oversubscribed)
         dtn_log(&ctx->log, DTN_LOG_WARN, "init: %d ranks share %d CPUs of %s: "
                 "waiting yields", host->nranks, cpus, host->name);
 }
@@ -324,8 +325,8 @@ int dtn_ctx_plan(const char *path, int nranks, int per_host,
     snprintf(ctx->world.host_name, sizeof ctx->world.host_name, "%s",
              ctx->world.cluster->hosts[0].name);
     snprintf(ctx->world.launcher, sizeof ctx->world.launcher, "a plan");
-    dtn_fail(&ctx->failure, DTENSOR_EINVAL, "context: it only plans and has no "
-             "peers or memory (join the job with dtensor_init)");
+    dtn_fail(&ctx->failure.err, DTENSOR_EINVAL, "context: it only plans and "
+             "has no peers or memory (join the job with dtensor_init)");
     *ctxp = ctx;
     return 0;
 }
@@ -340,7 +341,7 @@ void dtn_ctx_close(struct dtensor_ctx *ctx)
     dtn_wire_close(ctx);
     dtn_cpus_unbind(ctx);
     dtn_sparse_free(ctx->peers, (size_t)ctx->world.size, sizeof *ctx->peers);
-    free(ctx->registered);
+    free(ctx->registered.table);
     dtn_bounces_fini(ctx);
     if (ctx->device)
         ctx->device->ops->close(ctx->device);
@@ -365,8 +366,8 @@ void dtn_ctx_release(struct dtensor_ctx *ctx)
 void dtn_ctx_finish(struct dtensor_ctx *ctx)
 {
     ctx->finished = true;
-    dtn_fail(&ctx->failure, DTENSOR_EINVAL, "context: dtensor_fini() has ended "
-             "it (what is left of it can be read and destroyed)");
+    dtn_fail(&ctx->failure.err, DTENSOR_EINVAL, "context: dtensor_fini() has "
+             "ended it (what is left of it can be read and destroyed)");
 }
 
 void dtn_ctx_leave(struct dtensor_ctx *ctx)

@@ -6,14 +6,18 @@
 #include "boot/boot.h"
 #include "cluster/world.h"
 #include "job/bounce.h"
+#include "job/cpus.h"
+#include "job/failure.h"
 #include "job/last_plan.h"
 #include "job/path.h"
+#include "job/registered.h"
 #include "job/slot.h"
+#include "job/stall.h"
+#include "job/wiring.h"
 #include "transport/arena.h"
 #include "transport/transport.h"
 #include "dtensor.h"
 
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,8 +30,6 @@ struct dtn_table;
 struct dtn_transport;
 struct dtn_wait;
 struct dtn_watcher;
-
-#define DTN_MAX_TRANSPORTS 3
 
 struct dtn_peer {
     struct dtn_transport *tp;     /* NULL: not met yet, or this rank itself   */
@@ -87,9 +89,7 @@ struct dtensor_ctx {
                                   /* open, or the program has loaded CUDA     */
     int ntransports;              /* open ones                                */
     struct dtn_transport *transports[DTN_MAX_TRANSPORTS]; /* [ntransports]    */
-    struct dtn_table *addresses[DTN_MAX_TRANSPORTS]; /* of all ranks there    */
-    struct dtn_transport *inside; /* to ranks of this host                    */
-    struct dtn_transport *between; /* to those of others                      */
+    struct dtn_wiring wiring;     /* which of them leads to which rank        */
     struct dtn_peer *peers;       /* [world_size] sparse: those met take      */
                                   /* memory                                   */
     int holders;                  /* the program until dtensor_fini(), and    */
@@ -100,40 +100,21 @@ struct dtensor_ctx {
     uint64_t contents;            /* contents that tensors have had           */
     bool finished;                /* by dtensor_fini(); its failure says so   */
     bool planning;                /* it has no peers: see dtn_ctx_plan()      */
-    bool oversubscribed;          /* more ranks here than CPUs they may use   */
-    double ranks_per_cpu;         /* ranks for each CPU, of the fullest host  */
-    bool shares_cpu;              /* a wait found another rank on its CPU     */
     bool made_progress;           /* polling found a signal or put bytes      */
     bool in_blocking_wait;        /* requests are polled without a pause      */
+    struct dtn_cpus cpus;         /* of this rank, and who shares them        */
     const struct dtn_call_describer *describer; /* set by coll                */
     struct dtn_call_record recent_calls[DTN_RECORD_MAX]; /* at `calls` modulo */
     const struct dtn_call_record *connecting_call; /* or NULL                 */
-    const int *connecting;        /* [nconnecting] its ranks; NULL: connected */
-    int nconnecting;              /* entries of `connecting`                  */
-    struct dtensor_error failure; /* code != 0: poisoned; the first cause     */
-    int64_t failed_ns;            /* when, by dtn_now_ns()                    */
+    struct dtn_failure failure;   /* the first one, which poisons             */
     unsigned char *mine;          /* a page: 1; 0 after fork(); or NULL       */
-    struct dtn_mismatch mismatch; /* if the failure is one                    */
-    enum dtn_loss loss;           /* how its culprit was lost, if it was      */
     _Atomic uint64_t calls;       /* collective calls made, for messages      */
-    struct dtn_stall {            /* of the wait that lasts long: stall.c     */
-        int peer;                 /* for which                                */
-        int64_t since_ns;         /* when it began; 0: there was none         */
-        int64_t asked_ns;         /* when the peer was asked what it does     */
-        uint64_t logged;          /* the call, if it was logged; 0: none      */
-    } stall;                      /* logged once for each call                */
+    struct dtn_stall stall;       /* the wait that lasts long                 */
     uint64_t copied_bytes;       /* dtensor_copied_bytes() without transports */
     struct dtn_last_plan last_plan; /* dtensor_last_plan()                    */
     struct dtn_path path;         /* of buffers of a device                   */
     struct dtn_bounces bounces;   /* staging of memory peers cannot reach     */
-    struct dtn_registered {       /* dtensor_register(): sorted, apart        */
-        unsigned char *mem;       /* begin, the program's                     */
-        size_t size;              /* bytes                                    */
-    } *registered;                /* [nregistered]                            */
-    int nregistered, registered_capacity; /* in use; allocated                */
-    uint64_t registered_bytes;    /* sum of their sizes                       */
-    cpu_set_t cpus_before;        /* of the thread that opened it, when bound */
-    bool cpus_bound;              /* dtn_cpus_unbind() restores cpus_before   */
+    struct dtn_registrations registered; /* of dtensor_register()             */
 };
 
 /* Find the cluster and bootstrap only.  The ranks can then exchange blobs but
@@ -180,12 +161,6 @@ void dtn_ctx_leave(struct dtensor_ctx *ctx);
  */
 int dtn_ctx_can_allocate(const struct dtensor_ctx *ctx,
                          struct dtensor_error *err);
-
-/* Bind this thread to the CPUs of [nodes] cpus that it may use now; and undo
- * that.   Errors: ECONF, ENODEV, ESYS, ENOMEM
- */
-int dtn_cpus_bind(struct dtensor_ctx *ctx, struct dtensor_error *err);
-void dtn_cpus_unbind(struct dtensor_ctx *ctx);
 
 /* Was this process forked from the one that made the context? */
 bool dtn_ctx_forked(const struct dtensor_ctx *ctx);

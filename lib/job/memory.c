@@ -17,6 +17,7 @@
 #include "job/await.h"
 #include "job/buffer.h"
 #include "job/ctx.h"
+#include "job/registered.h"
 #include "transport/arena.h"
 #include "transport/arena_size.h"
 #include "transport/transport.h"
@@ -120,7 +121,7 @@ static int registered_at(const struct dtensor_ctx *ctx,
 {
     int at = 0;
 
-    while (at < ctx->nregistered && ctx->registered[at].mem < mem)
+    while (at < ctx->registered.n && ctx->registered.table[at].mem < mem)
         at++;
     return at;
 }
@@ -130,9 +131,9 @@ static const struct dtn_registered *registered_meets(
     const struct dtensor_ctx *ctx, const unsigned char *mem, size_t size)
 {
     int at = registered_at(ctx, mem);
-    const struct dtn_registered *table = ctx->registered;
+    const struct dtn_registered *table = ctx->registered.table;
 
-    if (at < ctx->nregistered && table[at].mem < mem + size)
+    if (at < ctx->registered.n && table[at].mem < mem + size)
         return &table[at];
     if (at > 0 && table[at - 1].mem + table[at - 1].size > mem)
         return &table[at - 1];
@@ -183,11 +184,11 @@ static int register_check(struct dtensor_ctx *ctx, const unsigned char *mem,
                         "%p (unregister those first)", size_text,
                         (const void *)mem, dtn_format_size(other->size,
                         other_text, sizeof other_text), (void *)other->mem);
-    if (size > limit || ctx->registered_bytes > limit - size)
+    if (size > limit || ctx->registered.bytes > limit - size)
         return dtn_fail(err, DTENSOR_ENOMEM, "register: %s and the %s that are "
                         "exceed %s (unregister some, or raise [transport] "
                         "register_limit)", size_text,
-                        dtn_format_size(ctx->registered_bytes, other_text,
+                        dtn_format_size(ctx->registered.bytes, other_text,
                                         sizeof other_text),
                         dtn_format_size(limit, limit_text, sizeof limit_text));
     return 0;
@@ -222,41 +223,43 @@ static int register_adopt(struct dtensor_ctx *ctx, void *mem, size_t size,
 int dtensor_register(struct dtensor_ctx *ctx, void *mem, size_t size,
                      struct dtensor_error *err)
 {
+    struct dtn_registrations *all = &ctx->registered;
     int at, rc = ctx->finished ? dtn_ctx_check(ctx, err)
         : dtn_ctx_check_buffer(ctx, "register", mem, size, err);
 
     if (rc == 0)
         rc = register_check(ctx, mem, size, err);
     if (rc == 0)
-        rc = dtn_array_reserve(&ctx->registered, &ctx->registered_capacity,
-                               ctx->nregistered + 1, sizeof *ctx->registered)
-           ? 0 : dtn_fail_nomem(err, "register", sizeof *ctx->registered);
+        rc = dtn_array_reserve(&all->table, &all->capacity, all->n + 1,
+                               sizeof *all->table)
+           ? 0 : dtn_fail_nomem(err, "register", sizeof *all->table);
     if (rc == 0)
         rc = register_adopt(ctx, mem, size, err);
     if (rc != 0)
         return rc;
     at = registered_at(ctx, mem);
-    memmove(&ctx->registered[at + 1], &ctx->registered[at],
-            (size_t)(ctx->nregistered - at) * sizeof ctx->registered[0]);
-    ctx->registered[at] = (struct dtn_registered){ mem, size };
-    ctx->nregistered++;
-    ctx->registered_bytes += size;
+    memmove(&all->table[at + 1], &all->table[at],
+            (size_t)(all->n - at) * sizeof all->table[0]);
+    all->table[at] = (struct dtn_registered){ mem, size };
+    all->n++;
+    all->bytes += size;
     dtn_ctx_hold(ctx);
     return 0;
 }
 
 void dtensor_unregister(struct dtensor_ctx *ctx, void *mem)
 {
+    struct dtn_registrations *all = &ctx->registered;
     int at = registered_at(ctx, mem);
     size_t size;
 
-    if (at == ctx->nregistered || ctx->registered[at].mem != mem)
+    if (at == all->n || all->table[at].mem != mem)
         return;
-    size = ctx->registered[at].size;
+    size = all->table[at].size;
     register_disown(ctx, ctx->ntransports, mem, size);
-    ctx->nregistered--;
-    memmove(&ctx->registered[at], &ctx->registered[at + 1],
-            (size_t)(ctx->nregistered - at) * sizeof ctx->registered[0]);
-    ctx->registered_bytes -= size;
+    all->n--;
+    memmove(&all->table[at], &all->table[at + 1],
+            (size_t)(all->n - at) * sizeof all->table[0]);
+    all->bytes -= size;
     dtn_ctx_release(ctx);
 }

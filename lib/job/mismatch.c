@@ -13,6 +13,7 @@
 #include "cluster/world.h"
 #include "job/await.h"
 #include "job/ctx.h"
+#include "job/failure.h"
 #include "job/poison.h"
 #include "job/suspects.h"
 #include "job/wire.h"
@@ -329,7 +330,7 @@ static void mismatch_agree(struct dtensor_ctx *ctx, struct dtn_mismatch *found)
     const int64_t start = dtn_now_ns();
     const bool judge = ctx->world.rank == JUDGE;
 
-    ctx->mismatch = *found;
+    ctx->failure.mismatch = *found;
     mismatch_own(ctx, found->rank, found->witness, found->called);
     mismatch_own(ctx, found->witness, found->rank, found->expected);
     mismatch_tell(ctx, found);
@@ -364,7 +365,8 @@ static int mismatch_record(struct dtensor_ctx *ctx,
     snprintf(what, sizeof what, "%s, %s (all ranks must make the same calls in "
              "the same order)", side[0], side[1]);
     dtn_poison_record(ctx, DTENSOR_EMISMATCH, found.rank, what);
-    dtn_suspects_write(&ctx->world, ctx->boot, DTN_LOSS_NONE, &ctx->failure);
+    dtn_suspects_write(&ctx->world, ctx->boot, DTN_LOSS_NONE,
+                       &ctx->failure.err);
     return DTENSOR_EMISMATCH;
 }
 
@@ -373,8 +375,8 @@ int dtn_poison_mismatch(struct dtensor_ctx *ctx,
 {
     int rc;
 
-    if (ctx->failure.code != 0)
-        return ctx->failure.code;
+    if (ctx->failure.err.code != 0)
+        return ctx->failure.err.code;
     dtn_boot_hold(ctx->boot);
     rc = mismatch_record(ctx, mismatch);
     dtn_boot_release(ctx->boot);

@@ -12,9 +12,11 @@
 #include "cluster/world.h"
 #include "job/await.h"
 #include "job/ctx.h"
+#include "job/failure.h"
 #include "job/group.h"
 #include "job/last_plan.h"
 #include "job/suspects.h"
+#include "job/wiring.h"
 #include "transport/transport.h"
 #include "dtensor.h"
 
@@ -31,9 +33,9 @@ int dtn_poison_record(struct dtensor_ctx *ctx, int code, int culprit,
     const int length = costs ? (int)(costs - plan) : (int)strlen(plan);
     char me[320];
 
-    ctx->failed_ns = dtn_now_ns();
+    ctx->failure.at_ns = dtn_now_ns();
     dtn_fail_rank(
-        &ctx->failure, code, culprit, "%s: %.*s%scall %llu: %s",
+        &ctx->failure.err, code, culprit, "%s: %.*s%scall %llu: %s",
         dtn_world_rank_name(&ctx->world, ctx->world.rank, me, sizeof me),
         length, plan, length > 0 ? ", " : "",
         (unsigned long long)ctx->calls + (ctx->connecting_call != NULL), what);
@@ -44,7 +46,7 @@ void dtn_poison_tell(struct dtensor_ctx *ctx, int code, int culprit)
 {
     for (int t = 0; t < ctx->ntransports; t++)
         ctx->transports[t]->ops->abort(ctx->transports[t], culprit, code);
-    dtn_boot_report_failure(ctx->boot, culprit, code, &ctx->mismatch);
+    dtn_boot_report_failure(ctx->boot, culprit, code, &ctx->failure.mismatch);
 }
 
 int dtn_poison(struct dtensor_ctx *ctx, int code, int culprit,
@@ -53,14 +55,15 @@ int dtn_poison(struct dtensor_ctx *ctx, int code, int culprit,
     char what[480];
     va_list ap;
 
-    if (ctx->failure.code != 0)
-        return ctx->failure.code;
+    if (ctx->failure.err.code != 0)
+        return ctx->failure.err.code;
     va_start(ap, fmt);
     vsnprintf(what, sizeof what, fmt, ap);
     va_end(ap);
     dtn_poison_record(ctx, code, culprit, what);
     dtn_poison_tell(ctx, code, culprit);
-    dtn_suspects_write(&ctx->world, ctx->boot, ctx->loss, &ctx->failure);
+    dtn_suspects_write(&ctx->world, ctx->boot, ctx->failure.loss,
+                       &ctx->failure.err);
     return code;
 }
 
@@ -71,14 +74,14 @@ bool dtn_ctx_forked(const struct dtensor_ctx *ctx)
 
 int dtn_ctx_check(const struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
-    if (ctx->failure.code != 0 && err)
-        *err = ctx->failure;
-    return ctx->failure.code;
+    if (ctx->failure.err.code != 0 && err)
+        *err = ctx->failure.err;
+    return ctx->failure.err.code;
 }
 
 int dtn_ctx_ready(const struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
-    const struct dtensor_error *first = &ctx->failure;
+    const struct dtensor_error *first = &ctx->failure.err;
 
     if (ctx->planning || ctx->finished)
         return dtn_ctx_check(ctx, err);
@@ -104,7 +107,7 @@ int dtn_call_give_up(const struct dtn_group *group, int rc,
 {
     struct dtensor_ctx *ctx = group->ctx;
 
-    if (ctx->failure.code == 0 && group->n > 1)
+    if (ctx->failure.err.code == 0 && group->n > 1)
         dtn_poison(ctx, rc, ctx->world.rank, "%s", why->text);
     if (err)
         *err = *why;
@@ -119,7 +122,8 @@ int dtn_call_give_up(const struct dtn_group *group, int rc,
  */
 static int poison_left(struct dtensor_ctx *ctx)
 {
-    return dtn_peer_failure_first(ctx, ctx->connecting, ctx->nconnecting);
+    return dtn_peer_failure_first(ctx, ctx->wiring.connecting,
+                                  ctx->wiring.nconnecting);
 }
 
 /* Wait for news of a rank, so long at most. */

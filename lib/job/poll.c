@@ -30,8 +30,8 @@ int dtn_poll_later(struct dtensor_ctx *ctx, int peer, bool listening,
     if (now < wait->next_look_ns)
         return DTENSOR_EAGAIN;
     wait->next_look_ns = now + 1000000;
-    return dtn_peer_check(ctx, peer, listening, wait) != 0 ? ctx->failure.code
-                                                           : DTENSOR_EAGAIN;
+    return dtn_peer_check(ctx, peer, listening, wait) == 0
+         ? DTENSOR_EAGAIN : ctx->failure.err.code;
 }
 
 static void poll_progress(struct dtensor_ctx *ctx)

@@ -14,6 +14,7 @@
 #include "base/wait.h"
 #include "boot/boot.h"
 #include "job/ctx.h"
+#include "job/failure.h"
 #include "transport/transport.h"
 #include "dtensor.h"
 
@@ -72,14 +73,14 @@ static int report_joined(struct dtensor_ctx *ctx, int code)
 {
     const struct timespec nap = { 0, 1000000 };
     const int64_t now = dtn_now_ns();
-    const int64_t alone_ns = ctx->failure.code == 0 ? now : 0;
+    const int64_t alone_ns = ctx->failure.err.code == 0 ? now : 0;
     int64_t own_ns, first_ns;
     bool here;
 
     if (ctx->planning || (alone_ns > 0 && code != DTENSOR_EINVAL))
         return 1;
     dtn_boot_watch(ctx->boot);
-    own_ns = alone_ns > 0 ? now : ctx->failed_ns;
+    own_ns = alone_ns > 0 ? now : ctx->failure.at_ns;
     first_ns = alone_ns > 0 ? now : report_first_ns(ctx, own_ns);
     if (own_ns > first_ns + WINDOW_NS)
         return 0;

@@ -1,4 +1,4 @@
-/* stall.h - private to this room: a wait that lasts long */
+/* stall.h - a wait that lasts long */
 #ifndef DTN_JOB_STALL_H
 #define DTN_JOB_STALL_H
 
@@ -6,6 +6,14 @@
 
 #include <stddef.h>
 #include <stdint.h>
+
+/* The last wait that lasted long. */
+struct dtn_stall {
+    int peer;                     /* for which it waited                      */
+    int64_t since_ns;             /* when it began; 0: there was none         */
+    int64_t asked_ns;             /* when the peer was asked what it does     */
+    uint64_t logged;              /* the call that was logged, once; 0: none  */
+};
 
 /* Answer from now on what this rank does. */
 void dtn_stall_open(struct dtensor_ctx *ctx);

@@ -18,6 +18,7 @@
 #include "job/await.h"
 #include "job/ctx.h"
 #include "job/poison.h"
+#include "job/wiring.h"
 #include "transport/fault.h"
 #include "transport/transport.h"
 #include "dtensor.h"
@@ -47,7 +48,7 @@ struct dtn_transport *dtn_wire_to(const struct dtensor_ctx *ctx, int rank)
     if (rank == ctx->world.rank)
         return NULL;
     return rank >= here->first_rank && rank < here->first_rank + here->nranks
-         ? ctx->inside : ctx->between;
+         ? ctx->wiring.inside : ctx->wiring.between;
 }
 
 /* Does any pair of ranks of the job use this wire? */
@@ -142,14 +143,14 @@ static int wire_exchange(struct dtensor_ctx *ctx, enum dtn_wire wire,
     struct dtn_blob mine;
 
     if (conf->intra_node == wire)
-        ctx->inside = tp;
+        ctx->wiring.inside = tp;
     if (conf->inter_node == wire)
-        ctx->between = tp;
+        ctx->wiring.between = tp;
     dtn_ctx_attach_device(ctx, tp);           /* before peers connect        */
     memset(&mine, 0, sizeof mine);
     mine.fd = -1;
     tp->ops->address(tp, &mine);
-    return dtn_boot_allgather(ctx->boot, &mine, &ctx->addresses[t], err);
+    return dtn_boot_allgather(ctx->boot, &mine, &ctx->wiring.addresses[t], err);
 }
 
 int dtn_wire_open(struct dtensor_ctx *ctx, struct dtensor_error *err)
@@ -183,7 +184,7 @@ void dtn_wire_close(struct dtensor_ctx *ctx)
     for (int t = 0; t < ctx->ntransports; t++) {
         ctx->copied_bytes += ctx->transports[t]->copied_bytes;
         ctx->transports[t]->ops->close(ctx->transports[t]);
-        dtn_table_free(ctx->addresses[t]);
+        dtn_table_free(ctx->wiring.addresses[t]);
     }
     ctx->ntransports = 0;
 }
@@ -209,7 +210,7 @@ static int wire_connect_one(struct dtensor_ctx *ctx, int rank,
     while (ctx->transports[t] != peer->tp)
         t++;
     if (!wire_meets(ctx, rank)) {
-        dtn_table_get(ctx->addresses[t], rank, &address);
+        dtn_table_get(ctx->wiring.addresses[t], rank, &address);
         rc = peer->tp->ops->connect(peer->tp, rank, &address, err);
     }
     if (rc == 0)
@@ -289,17 +290,17 @@ int dtn_ctx_connect(struct dtensor_ctx *ctx, const int ranks[], int n,
     struct dtn_wait wait;
     int waiting = -1, rc;
 
-    ctx->connecting = ranks;
-    ctx->nconnecting = n;
+    ctx->wiring.connecting = ranks;
+    ctx->wiring.nconnecting = n;
     /* The peer joins when it makes the same call, however long it computes. */
     dtn_wait_init(&wait, ctx->world.cluster->transport.op_timeout_ns,
-                  ctx->oversubscribed);
+                  ctx->cpus.oversubscribed);
     while ((rc = wire_connect_try(ctx, ranks, n, &waiting)) > 0)
         if ((rc = dtn_await_progress(ctx, waiting, wire_meets(ctx, waiting),
                                      &wait)) != 0)
             break;
-    ctx->connecting = NULL;
-    ctx->nconnecting = 0;
+    ctx->wiring.connecting = NULL;
+    ctx->wiring.nconnecting = 0;
     return rc == 0 ? 0 : dtn_ctx_check(ctx, err);
 }
 
@@ -308,14 +309,14 @@ int dtn_poll_connect(struct dtensor_ctx *ctx, const int ranks[], int n,
 {
     int waiting = -1, rc;
 
-    ctx->connecting = ranks;
-    ctx->nconnecting = n;
+    ctx->wiring.connecting = ranks;
+    ctx->wiring.nconnecting = n;
     for (int t = 0; t < ctx->ntransports; t++)
         ctx->transports[t]->ops->progress(ctx->transports[t]);
     rc = wire_connect_try(ctx, ranks, n, &waiting);
     if (rc > 0)
         rc = dtn_poll_later(ctx, waiting, wire_meets(ctx, waiting), wait);
-    ctx->connecting = NULL;
-    ctx->nconnecting = 0;
+    ctx->wiring.connecting = NULL;
+    ctx->wiring.nconnecting = 0;
     return rc == 0 || rc == DTENSOR_EAGAIN ? rc : dtn_ctx_check(ctx, err);
 }

@@ -12,6 +12,7 @@
 #include "base/compiler.h"
 #include "base/wait.h"
 #include "job/ctx.h"
+#include "job/wiring.h"
 #include "transport/verbs.h"
 #include "transport/verbs_peer.h"
 #include "dtensor.h"
@@ -59,7 +60,8 @@ int ibv_get_async_event(struct ibv_context *context,
 static void break_queue(const struct job *job)
 {
     struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
-    const struct dtn_verbs_peer *peer = dtn_verbs_peer(job->ctx->inside, 0);
+    const struct dtn_verbs_peer *peer =
+        dtn_verbs_peer(job->ctx->wiring.inside, 0);
 
     need(peer && peer->nqueues > 0, "rank 0 was not met");
     need(ibv_modify_qp(peer->queue[0].qp, &attr, IBV_QP_STATE) == 0, "%m");

@@ -185,7 +185,7 @@ static void rank_main(int rank, int n, void *arg)
     (void)arg;
     job = &mine;
     job_open(job, rank, n, NULL);
-    *crowd = job->ctx->ranks_per_cpu;
+    *crowd = job->ctx->cpus.ranks_per_cpu;
     program(counted[rank]);
     dtensor_fini(job->ctx);
 }
@@ -284,7 +284,7 @@ int main(void)
     ok(ranks_run(RANKS, 120, rank_main, NULL, NULL) == 0,
        "the program runs on %d ranks", RANKS);
     good(dtensor_init_offline(NULL, RANKS, 0, &job->ctx, &job->err));
-    job->ctx->ranks_per_cpu = *crowd;
+    job->ctx->cpus.ranks_per_cpu = *crowd;
     program(told);
     for (int i = 0; i < NSTEPS; i++)
         ok(step_agrees(i, &told[i]), "%s: a context that only plans tells "

@@ -57,15 +57,15 @@ void dtn_apart_end(struct dtn_exec_run *run)
 void dtn_exec_give_up(struct dtensor_ctx *ctx)
 {
     struct dtn_exec_run *run = dtn_coll_of(ctx)->apart;
-    const struct dtensor_error ended = ctx->failure;
+    const struct dtensor_error ended = ctx->failure.err;
 
     if (!run)
         return;
     if (ctx->finished) {
-        ctx->failure.code = 0;
+        ctx->failure.err.code = 0;
         dtn_poison(ctx, DTENSOR_EINVAL, ctx->world.rank, "dtensor_fini() before "
                    "a started call has ended (dtensor_wait() for it)");
-        ctx->failure = ended;
+        ctx->failure.err = ended;
     }
     dtn_apart_turn(run, true);
     if (run->streams)
