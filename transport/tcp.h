@@ -69,7 +69,7 @@ struct dtn_tcp_frame {
  * not fit before the end of the ring begins at 0, so that less than the
  * longest message is lost there.
  */
-#define DTN_TCP_WINDOW ((size_t)2 * DTN_KEPT_MAX)
+#define DTN_TCP_WINDOW ((size_t)6 * DTN_KEPT_MAX)
 #define DTN_TCP_KEPT_BYTES (DTN_TCP_WINDOW + DTN_KEPT_MAX)
 
 /* The most that can wait to be sent: signals, which the peer's queue bounds;
@@ -202,6 +202,7 @@ struct dtn_tcp {
                                   /* the rest of a PUT or of data             */
     struct dtn_tcp_peer *owed;    /* list of peers that do not know what this */
                                   /* rank consumed                            */
+    bool owes_half;               /* one of them is owed half of its credit   */
     int idle_turns;               /* calls of progress() without events       */
     const struct dtn_transport_conf *conf;    /* of the cluster file          */
     int64_t dead_after_ms;        /* silence after which a peer is given up   */
@@ -285,8 +286,10 @@ void dtn_tcp_stream_linger(struct dtn_tcp *tcp);
 void dtn_tcp_stream_abort(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
                           int culprit, int code);
 
-/* Send CREDIT to the peers of tcp->owed.  Those that cannot take it stay. */
-void dtn_tcp_credit_all(struct dtn_tcp *tcp);
+/* Send CREDIT to the peers of tcp->owed that are owed so many quarters of all
+ * their credit, or more.  The others stay, and those that cannot take it.
+ */
+void dtn_tcp_credit_all(struct dtn_tcp *tcp, unsigned quarters);
 
 /* Entries of the table. */
 int dtn_tcp_connect(struct dtn_transport *tp, int peer,

@@ -17,6 +17,17 @@
 #define EVENTS 64                 /* sockets in one turn                      */
 #define LINGER_NS INT64_C(1000000000)
 
+/* A turn without events: nothing waits for what this costs. */
+static void progress_credit(struct dtn_tcp *tcp)
+{
+    if (++tcp->idle_turns >= CREDIT_IDLE_TURNS) {
+        tcp->idle_turns = 0;
+        dtn_tcp_credit_all(tcp, 0);
+    } else if (tcp->owes_half) {
+        dtn_tcp_credit_all(tcp, 2);
+    }
+}
+
 int dtn_tcp_progress(struct dtn_transport *tp)
 {
     struct dtn_tcp *tcp = dtn_tcp_of(tp);
@@ -34,11 +45,10 @@ int dtn_tcp_progress(struct dtn_transport *tp)
         if (p->state == DTN_TCP_UP && (events[i].events & ~(uint32_t)EPOLLOUT))
             dtn_tcp_stream_receive(tcp, p);
     }
-    tcp->idle_turns = n > 0 ? 0 : tcp->idle_turns + 1;
-    if (tcp->owed && tcp->idle_turns >= CREDIT_IDLE_TURNS) {
+    if (n == 0 && tcp->owed)
+        progress_credit(tcp);
+    else
         tcp->idle_turns = 0;
-        dtn_tcp_credit_all(tcp);
-    }
     return n < 0 && errno != EINTR ? DTENSOR_ESYS : 0;
 }
 

@@ -13,9 +13,11 @@
  *
  * Credit bounds the queue of signals.  Every frame carries the number of
  * signals that its sender has consumed.  A sender is never ahead of that by
- * more than 16 signals, or by more than 128 KiB of their data.  If no other
- * frame is sent, a CREDIT frame carries the number: after 8 signals or 64 KiB
- * were consumed, or when this rank is idle.
+ * more than 16 signals, or by more than 384 KiB of their data.  If no other
+ * frame is sent, a CREDIT frame carries the number: after 8 signals or 192 KiB
+ * were consumed, in the next turn in which nothing arrives; after 12 signals or
+ * 288 KiB at once, at the cost of the call that consumed them; and when this
+ * rank is idle.
  */
 #include "transport/tcp.h"
 #include "transport/transport.h"
@@ -27,9 +29,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
-
-#define CREDIT_OWED (DTN_QUEUE_DEPTH / 2)    /* consumed signals, for CREDIT  */
-#define CREDIT_OWED_BYTES (DTN_TCP_WINDOW / 2)       /* or bytes of data      */
 
 /* The connection broke in a send.  What the peer sent before may still be
  * there, such as why it gave up: read that first.
@@ -432,6 +431,15 @@ void dtn_tcp_stream_abort(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
 
 /* --------------------------------------------------------------- credit --- */
 
+/* Has this rank consumed so many quarters of what may be on its way to it from
+ * this peer, and not said so?
+ */
+static bool stream_owes(const struct dtn_tcp_peer *p, unsigned quarters)
+{
+    return p->consumed - p->credited >= DTN_QUEUE_DEPTH / 4 * quarters ||
+           p->kept_owed >= DTN_TCP_WINDOW / 4 * quarters;
+}
+
 static void stream_credit(struct dtn_tcp *tcp, struct dtn_tcp_peer *p)
 {
     struct dtn_tcp_frame frame;
@@ -454,9 +462,9 @@ void dtn_tcp_consume(struct dtn_transport *tp, int peer)
     p->kept_used -= kept;
     p->kept_owed += kept;
     p->consumed++;
-    if (p->consumed - p->credited >= CREDIT_OWED ||
-        p->kept_owed >= CREDIT_OWED_BYTES)
+    if (stream_owes(p, 3))
         stream_credit(tcp, p);
+    tcp->owes_half |= stream_owes(p, 2);
     if (p->credited == p->consumed || p->owed)
         return;
     p->owed = true;
@@ -464,18 +472,21 @@ void dtn_tcp_consume(struct dtn_transport *tp, int peer)
     tcp->owed = p;
 }
 
-void dtn_tcp_credit_all(struct dtn_tcp *tcp)
+void dtn_tcp_credit_all(struct dtn_tcp *tcp, unsigned quarters)
 {
     struct dtn_tcp_peer *p = tcp->owed, *next;
 
     tcp->owed = NULL;
+    tcp->owes_half = false;
     for (; p; p = next) {
         next = p->next_owed;
-        stream_credit(tcp, p);
+        if (stream_owes(p, quarters))
+            stream_credit(tcp, p);
         p->owed = p->state == DTN_TCP_UP && p->credited != p->consumed;
         if (p->owed) {
             p->next_owed = tcp->owed;
             tcp->owed = p;
         }
+        tcp->owes_half |= p->owed && stream_owes(p, 2);
     }
 }

@@ -9,7 +9,7 @@
  *
  * Over tcp the bytes of a message pass through memory of the transport, which
  * keeps them there, so no box is made.  There messages of up to 64 KiB are
- * eager, and at most 128 KiB for each peer can be on their way.
+ * eager, and at most 384 KiB for each peer can be on their way.
  */
 #include "base/error.h"
 #include "boot/boot.h"

@@ -1,6 +1,7 @@
 /* plays_kept.c - scenarios about data of a signal that the transport keeps */
 #include "base/compiler.h"
 #include "base/wait.h"
+#include "transport/tcp.h"
 #include "transport/transport.h"
 #include "dtensor.h"
 #include "tests/support/wire.h"
@@ -10,6 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+
+/* As many of the longest fill what a peer keeps. */
+enum { FULL = DTN_TCP_WINDOW / DTN_KEPT_MAX };
 
 /* Of one round all are sent before any is received, so together they fit in
  * what a transport has to keep of one peer: two of the longest.
@@ -139,7 +143,7 @@ void play_kept_full(struct wire *w)
     struct dtn_wait wait = wire_patience(w);
     uint32_t sent = 0;
 
-    for (; w->tp->ops->kept && peer < w->n && sent < 2; sent++)
+    for (; w->tp->ops->kept && peer < w->n && sent < FULL; sent++)
         kept_send(w, src, peer, sent, DTN_KEPT_MAX);
     wire_barrier(w);
     for (int i = 0; sent > 0 && i < 100; i++) {
