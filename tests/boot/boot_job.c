@@ -13,6 +13,7 @@
 #include "cluster/world.h"
 #include "transport/transport.h"
 #include "tests/boot/boot_job.h"
+#include "tests/support/gate.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -24,24 +25,45 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 
 struct said *said;
+struct seen *seen;
 int job_crashed;
 static _Atomic int *ready;
 int job_port;
+static struct sockaddr_un job_addr; /* of host n0 inside its machine         */
+static socklen_t job_addr_size;
+static struct gate late;           /* for actors that come late               */
 static int job_salt;              /* in the blobs of this actor's job         */
+
+static void job_address(void)
+{
+    struct dtn_host host = { .name = (char[]){ "n0" } };
+    const struct dtn_host *hosts[] = { &host };
+    struct dtn_boot boot = { .hosts = hosts };
+    char job[80];
+
+    snprintf(job, sizeof job, "test-%d", (int)getpid());
+    dtn_boot_socket_name(&boot, job);
+    job_addr.sun_family = AF_UNIX;
+    memcpy(job_addr.sun_path + 1, boot.name, strlen(boot.name));
+    job_addr_size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+                                strlen(boot.name));
+}
 
 void job_init(void)
 {
-    size_t size = JOB_ACTORS * sizeof *said + 64;
+    size_t size = JOB_ACTORS * sizeof *said + sizeof *seen + sizeof *ready;
 
     said = mmap(NULL, size, PROT_READ | PROT_WRITE,
                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    ready = (_Atomic int *)(said + JOB_ACTORS);
+    seen = (struct seen *)(said + JOB_ACTORS);
+    ready = (_Atomic int *)(seen + 1);
     if (dtn_seal_present())
         setenv("DTN_KEY", JOB_KEY, 1);
+    gate_make(&late);
+    job_address();
     job_port = 11000 + (int)getpid() % 20000;    /* below ephemeral ports    */
 }
 
@@ -181,14 +203,6 @@ static int job_round(const struct dtensor_cluster *c, int me, int round,
     return rc;
 }
 
-static void job_die_later(int ms)
-{
-    const struct itimerval timer = { .it_value = { ms / 1000,
-                                                   ms % 1000 * 1000 } };
-
-    setitimer(ITIMER_REAL, &timer, NULL);
-}
-
 /* The reason of a rank that fails by itself. */
 static void job_reason(struct dtensor_error *reason)
 {
@@ -254,12 +268,10 @@ static void job_act(const struct boot_job *job, const struct actor *a,
     snprintf(identity, sizeof identity, "[world] size = %d\n"
              "[redistribute] pipeline = %dK\n[transport] port = %d\n",
              c.world_size, a->pipeline ? a->pipeline : 512, job_port);
-    if (a->gate)
-        gate_pass(a->gate);
+    if (a->late)
+        gate_pass(&late);
     if (a->delay_ms > 0)
         usleep((useconds_t)a->delay_ms * 1000);
-    if (a->die_ms > 0)
-        job_die_later(a->die_ms);
     if (a->fds_left > 0)
         job_limit_fds(a->fds_left - 1);
     say->right = true;
@@ -295,6 +307,8 @@ void job_run(const struct boot_job *job, void (*during)(void))
 
     memset(said, 0, JOB_ACTORS * sizeof *said);
     atomic_store(ready, 0);
+    atomic_store(&seen->joined, 0);
+    atomic_store(&seen->around, 0);
     job_crashed = 0;
     fflush(stdout);
     for (int i = 0; i < job->nactors; i++) {
@@ -306,12 +320,43 @@ void job_run(const struct boot_job *job, void (*during)(void))
     }
     if (during)
         during();
+    for (int i = 0; i < job->nactors; i++)
+        gate_open(&late, job->actor[i].late);
     for (int i = 0; i < job->nactors; i++) {
+        if (said[i].pid == 0)        /* killed                               */
+            continue;
         waitpid(said[i].pid, &status, 0);
-        job_crashed += status != 0 && !job->actor[i].die_ms;
+        job_crashed += status != 0;
     }
     if (job_crashed)
         note("%d actors crashed or leaked memory", job_crashed);
+}
+
+void job_await(const _Atomic int *ranks, int n)
+{
+    for (int i = 0; i < LIMIT_MS && atomic_load(ranks) < n; i++)
+        usleep(1000);
+}
+
+int job_others(const struct boot_job *job, int rank)
+{
+    int host = 0, first = 0, total = 0, children;
+
+    for (int h = 0; h < job->nhosts; h++) {
+        host = rank >= total ? h : host;
+        first = rank >= total ? total : first;
+        total += job->nranks[h];
+    }
+    children = job->nranks[host] - 1 + (2 * host + 1 < job->nhosts) +
+               (2 * host + 2 < job->nhosts);
+    return total - 1 - (rank == first ? children : 0);
+}
+
+void job_kill(int i)
+{
+    kill(said[i].pid, SIGKILL);
+    waitpid(said[i].pid, NULL, 0);
+    said[i].pid = 0;
 }
 
 int64_t job_slowest_ms(const struct boot_job *job)
@@ -351,7 +396,7 @@ bool job_failed(const struct boot_job *job, int code, int culprit,
     bool good = job_crashed == 0;
 
     for (int i = 0; i < job->nactors; i++) {
-        if (job->actor[i].die_ms)
+        if (said[i].pid == 0)
             continue;
         if (!first)
             first = said[i].err.text;
@@ -368,16 +413,16 @@ bool job_failed(const struct boot_job *job, int code, int culprit,
 
 int64_t job_joins_ns(const struct boot_job *job, void (*during)(void))
 {
-    struct boot_job late = *job;
+    struct boot_job latter = *job;
     int64_t best = INT64_MAX;
 
-    for (int i = late.nranks[0]; i < late.nactors; i++)
-        late.actor[i].delay_ms = during ? 400 : 100;
+    for (int i = latter.nranks[0]; i < latter.nactors; i++)
+        latter.actor[i].late = true;
     for (int round = 0; round < 5; round++) {
-        job_run(&late, during);
-        if (!job_good(&late))
+        job_run(&latter, during);
+        if (!job_good(&latter))
             return -1;
-        for (int i = late.nranks[0]; i < late.nactors; i++)
+        for (int i = latter.nranks[0]; i < latter.nactors; i++)
             if (said[i].open_ns < best)
                 best = said[i].open_ns;
     }
@@ -408,7 +453,7 @@ int knock_tcp(void)
 
     addr.sin_port = htons((uint16_t)job_port);
     inet_pton(AF_INET, "127.0.0.2", &addr.sin_addr);
-    for (int i = 0; i < 1000; i++) {
+    for (int i = 0; i < LIMIT_MS; i++) {
         fd = socket(AF_INET, SOCK_STREAM, 0);
         if (connect(fd, (struct sockaddr *)&addr, sizeof addr) == 0)
             return fd;
@@ -420,18 +465,8 @@ int knock_tcp(void)
 
 socklen_t local_addr(struct sockaddr_un *addr)
 {
-    struct dtn_host host = { .name = (char[]){ "n0" } };
-    const struct dtn_host *hosts[] = { &host };
-    struct dtn_boot boot = { .hosts = hosts };
-    char job[80];
-
-    snprintf(job, sizeof job, "test-%d", (int)getpid());
-    dtn_boot_socket_name(&boot, job);
-    memset(addr, 0, sizeof *addr);
-    addr->sun_family = AF_UNIX;
-    memcpy(addr->sun_path + 1, boot.name, strlen(boot.name));
-    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
-                       strlen(boot.name));
+    *addr = job_addr;
+    return job_addr_size;
 }
 
 int knock_local(void)
@@ -439,7 +474,7 @@ int knock_local(void)
     struct sockaddr_un addr;
     socklen_t len = local_addr(&addr);
 
-    for (int i = 0; i < 1000; i++) {
+    for (int i = 0; i < LIMIT_MS; i++) {
         int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 
         if (connect(fd, (struct sockaddr *)&addr, len) == 0)

@@ -6,7 +6,6 @@
 #ifndef TESTS_BOOT_JOB_H
 #define TESTS_BOOT_JOB_H
 
-#include "tests/support/gate.h"
 #include "tests/support/ranks.h"
 #include "dtensor.h"
 
@@ -22,16 +21,16 @@
 #define JOB_HOSTS 16
 #define JOB_ACTORS 64
 
-/* What is told at once takes less than a second, but the machine may be busy;
- * jobs have a minute to start, so that it is never the end of that which tells.
+/* What is told at once takes less than a second, but the machine may be busy.
+ * Jobs have a minute to start: what takes half of that is not told at all, and
+ * only found at the end.
  */
-enum { TOLD_MS = 5000, LIMIT_MS = 60000 };
+enum { TOLD_MS = 30000, LIMIT_MS = 60000 };
 
 struct actor {
     int rank;
     int delay_ms;                 /* before it opens                          */
-    const struct gate *gate;      /* that it passes before; NULL: none        */
-    int die_ms;                   /* killed that long after it starts to open */
+    bool late;                    /* it opens when `during` is over           */
     int pipeline;                  /* of its cluster file, in K; 0: as others */
     int more_hosts;               /* it thinks that there are so many more    */
     int fds_left;                 /* file descriptors it may still open, + 1  */
@@ -68,7 +67,15 @@ struct boot_job {
     struct actor actor[JOB_ACTORS];
 };
 
+/* What the ranks of a job have come to, if its program has joined.c. */
+struct seen {
+    _Atomic int joined;           /* their parents have accepted them; rank 0 */
+                                  /* listens                                  */
+    _Atomic int around;           /* ranks above their parents have           */
+};
+
 extern struct said *said;         /* [JOB_ACTORS] shared with the actors      */
+extern struct seen *seen;         /* shared with them too                     */
 extern int job_crashed;           /* actors that did, or leaked memory        */
 extern int job_port;
 void job_init(void);
@@ -78,16 +85,29 @@ struct boot_job job_of(int nhosts, const int nranks[]);
 struct boot_job job_even(int nhosts, int each);
 void job_drop(struct boot_job *job, int rank);
 
-/* Start the actors; `during` is called meanwhile. */
+/* Start the actors; `during` is called meanwhile.  Late ones open after it. */
 void job_run(const struct boot_job *job, void (*during)(void));
+
+/* Meanwhile: wait until so many ranks have joined, or have been heard by
+ * others; at most as long as a job has to start.
+ */
+void job_await(const _Atomic int *ranks, int n);
+
+/* How many ranks can join before this one does, which are all but itself and
+ * those below it.  All hosts have ranks.
+ */
+int job_others(const struct boot_job *job, int rank);
+
+/* Meanwhile: kill this actor.  It is gone when this returns. */
+void job_kill(int i);
 int64_t job_slowest_ms(const struct boot_job *job);
 void job_show(const struct boot_job *job);
 
 /* Did every actor succeed, with the right bytes and no leak? */
 bool job_good(const struct boot_job *job);
 
-/* Did every surviving actor fail alike, naming `culprit`, with these words in
- * its text, within ms, and no leak?
+/* Did every actor that was not killed fail alike, naming `culprit`, with these
+ * words in its text, within ms, and no leak?
  */
 bool job_failed(const struct boot_job *job, int code, int culprit,
                 const char *words, int within_ms);
@@ -101,7 +121,7 @@ int64_t job_joins_ns(const struct boot_job *job, void (*during)(void));
 int take_port(const char *address);
 int knock_tcp(void);
 
-/* The abstract name of host n0 in jobs of this process. */
+/* The abstract name of host n0 in jobs of the caller of job_init(). */
 socklen_t local_addr(struct sockaddr_un *addr);
 int knock_local(void);
 

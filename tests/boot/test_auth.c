@@ -144,7 +144,7 @@ static void test_early(void)
     struct boot_job job = job_even(2, 2);
 
     for (int r = 2; r < 4; r++)
-        job.actor[r].delay_ms = 300;
+        job.actor[r].late = true;
     job_run(&job, early_come);
     ok(job_good(&job) && early_answered == 0, "what comes before the proof, "
        "HELLO, FAIL and oversized frames among it, is dropped");
@@ -173,7 +173,7 @@ static void test_way(void)
     job = relay_job();
     job_run(&job, relay_run);
     job = job_even(2, 1);
-    job.actor[1].delay_ms = 200;
+    job.actor[1].late = true;
     job_run(&job, relay_repeat);
     ok(job_good(&job) && relay_refused == DTN_REFUSED_KEY,
        "the same bytes again are refused, and the next job starts (reason %d)",

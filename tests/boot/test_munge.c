@@ -158,7 +158,7 @@ static void test_replayed(void)
     job_run(&job, relay_run);
     ok(job_good(&job), "a relay hears %zu bytes", relay_n);
     job = munge_job(2, 1);
-    job.actor[1].delay_ms = 200;
+    job.actor[1].late = true;
     job_run(&job, relay_repeat);
     ok(job_good(&job) && relay_refused == DTN_REFUSED_REPLAYED,
        "the same bytes again are refused as replayed (reason %d)",
