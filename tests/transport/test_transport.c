@@ -279,7 +279,7 @@ static void play_abort(struct wire *w)
         wire_barrier(w);
         return;
     }
-    rc = wire_health(w, 0, 5, &culprit, &code);
+    rc = wire_health(w, 0, &culprit, &code);
     need(rc == DTENSOR_EABORT, "health: %s", dtensor_errname(rc));
     need(culprit == w->n - 1 && code == DTENSOR_ETIME,
          "it blames %d for %d", culprit, code);

@@ -1,7 +1,8 @@
 /* test_transport_death.c - ranks die, stop and fall silent
  *
- * A death is noticed within a second, a pause is not taken for a death, and a
- * killed rank leaves no named file or segment behind.
+ * A death is noticed, a pause is not taken for a death, and a killed rank
+ * leaves no named file or segment behind.  How soon a death is noticed is
+ * measured by `make bench-liveness`.
  *
  * Without this test, a killed rank could hang its peers, or a debugger that
  * stops one could end the job.
@@ -41,6 +42,12 @@ static void pause_ms(int ms)
     nanosleep(&nap, NULL);
 }
 
+static void await_burial(int rank)
+{
+    while (kill(wire_page->pid[rank], 0) == 0)
+        pause_ms(1);
+}
+
 /* ---------------------------------------------------------------- death --- */
 
 /* The last rank is killed while all are idle. */
@@ -48,21 +55,27 @@ static void rank_killed(int rank, int n, void *arg)
 {
     int culprit, code, rc, victim = n - 1;
     struct wire w;
-    int64_t began;
 
     wire_open(&w, arg, rank, n);
     wire_connect_all(&w);
     if (rank == victim)
         raise(SIGKILL);
-    began = dtn_now_ns();
-    rc = wire_health(&w, victim, 2, &culprit, &code);
+    rc = wire_health(&w, victim, &culprit, &code);
     need(rc == DTENSOR_EPEER, "health of the dead: %s", dtensor_errname(rc));
-    need(dtn_now_ns() - began < 1000000000, "noticed late");
     for (int r = 0; r < victim; r++)
         need(r == rank || w.tp->ops->health(w.tp, r, &culprit, &code) == 0,
              "rank %d lives", r);
     wire_barrier(&(struct wire){ .n = n - 1, .tp = w.tp });
     wire_close(&w);
+}
+
+/* Each of the others has written several times, and goes on. */
+static void die_when_written(int others)
+{
+    for (int r = 0; r < others; r++)
+        while (atomic_load(&wire_page->flag[r]) < 5)
+            pause_ms(1);
+    raise(SIGKILL);
 }
 
 /* It is killed while the others write to it as fast as they can. */
@@ -72,6 +85,7 @@ static void rank_killed_busy(int rank, int n, void *arg)
     struct dtn_signal s = { .len = 0 };
     struct dtn_remote mine[WIRE_MAX], theirs[WIRE_MAX];
     size_t size = (size_t)1 << 20, done;
+    struct dtn_wait wait;
     struct wire w;
     void *mem;
 
@@ -81,17 +95,14 @@ static void rank_killed_busy(int rank, int n, void *arg)
     for (int r = 0; r < n; r++)
         mine[r] = wire_reg(&w, mem, size);
     wire_swap(&w, mine, theirs);
-    if (rank == victim) {
-        pause_ms(30);
-        raise(SIGKILL);
-    }
-    for (int64_t end = dtn_now_ns() + 1500000000; dtn_now_ns() < end;) {
+    if (rank == victim)
+        die_when_written(n - 1);
+    wait = wire_patience(&w);
+    for (; rc == 0; wire_turn(&w, &wait, "the death of a peer")) {
         w.tp->ops->put(w.tp, victim, theirs[victim], mem, size, &done);
         w.tp->ops->signal(w.tp, victim, &s, NULL);
-        w.tp->ops->progress(w.tp);
         rc = w.tp->ops->health(w.tp, victim, &culprit, &code);
-        if (rc != 0)
-            break;
+        wire_page->flag[rank]++;
     }
     need(rc == DTENSOR_EPEER, "health of the dead: %s", dtensor_errname(rc));
     wire_barrier(&(struct wire){ .n = n - 1, .tp = w.tp });
@@ -120,7 +131,7 @@ static void rank_killed_no_fd(int rank, int n, void *arg)
     wire_barrier(&w);
     if (rank == 1)
         raise(SIGKILL);
-    rc = wire_health(&w, 1, 2, &culprit, &code);
+    rc = wire_health(&w, 1, &culprit, &code);
     need(rc == DTENSOR_EPEER, "health of the dead: %s", dtensor_errname(rc));
     wire_close(&w);
 }
@@ -140,8 +151,7 @@ static void rank_killed_early(int rank, int n, void *arg)
     wire_barrier(&w);
     if (rank == 0)
         raise(SIGKILL);
-    while (kill(wire_page->pid[0], 0) == 0)
-        pause_ms(1);                  /* until it is buried */
+    await_burial(0);
     wait = wire_patience(&w);
     while ((rc = w.tp->ops->connect(w.tp, 0, &w.blobs[0], &err)) ==
            DTENSOR_EAGAIN)
@@ -215,8 +225,8 @@ static void rank_abort_and_die(int rank, int n, void *arg)
         w.tp->ops->abort(w.tp, 1, DTENSOR_EMISMATCH);
         raise(SIGKILL);
     }
-    pause_ms(20);
-    rc = wire_health(&w, 0, 2, &culprit, &code);
+    await_burial(0);
+    rc = wire_health(&w, 0, &culprit, &code);
     need(rc == DTENSOR_EABORT && culprit == 1 && code == DTENSOR_EMISMATCH,
          "health: %s, blames %d for %s", dtensor_errname(rc), culprit,
          dtensor_errname(code));
@@ -358,7 +368,7 @@ static const struct {
     int deaths;
     bool meets;                   /* needs a wire that notices while meeting  */
 } scenarios[] = {
-    { "a killed rank is noticed within a second", rank_killed, 4, 1, false },
+    { "a killed rank is noticed", rank_killed, 4, 1, false },
     { "and so it is when it is written to", rank_killed_busy, 3, 1, false },
     { "a rank that dies before it is connected", rank_killed_early, 2, 1,
       true },
