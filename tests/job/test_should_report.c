@@ -1,7 +1,8 @@
 /* test_should_report.c - which of many ranks prints an error
  *
  * dtensor_should_report() returns 1 on one rank only.  Each rank that gets 1
- * sets its bit in memory that all ranks share.
+ * sets its bit in memory that all ranks share.  Ranks ask when all have their
+ * errors, and leave when all have asked.
  *
  * Without this test, an error could be printed by every rank of a job, or by
  * none.
@@ -14,12 +15,17 @@
 
 #include <signal.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
 #define N 8
 
-static _Atomic unsigned *reporters;
+static struct told {
+    _Atomic unsigned reporters;   /* ranks that report: bits                  */
+    _Atomic int failed;           /* ranks that have their error              */
+    _Atomic int voted;            /* ranks that know whether they report      */
+} *told;
 
 struct scene {
     const char *what;
@@ -33,7 +39,25 @@ static void vote(struct dtensor_ctx *ctx, const struct dtensor_error *err,
                  int rank)
 {
     if (dtensor_should_report(ctx, err))
-        atomic_fetch_or(reporters, 1u << rank);
+        atomic_fetch_or(&told->reporters, 1u << rank);
+    told->voted++;
+}
+
+static int popcount(unsigned bits)
+{
+    return __builtin_popcount(bits);
+}
+
+static void await(const _Atomic int *count, int n)
+{
+    while (*count < n)
+        nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
+}
+
+/* Ranks of this scene that get an error. */
+static int failing(const struct scene *scene)
+{
+    return popcount(scene->wrong ? scene->wrong : 0xffu & ~scene->dead);
 }
 
 static void play(int rank, int n, void *arg)
@@ -42,13 +66,15 @@ static void play(int rank, int n, void *arg)
     const struct dtensor_mesh *mesh;
     struct dtensor_ctx *ctx = NULL;
     struct dtensor_error err = { 0 };
-    float x[2] = { 1, 1 };
+    float x[2] = { 1, 1 }, from[N] = { 0 }, to[N];
     int rc = dtensor_init(NULL, &ctx, &err);
 
     need(rc == 0, "init: %s", err.text);
     need(dtensor_mesh_find(ctx, "world", &mesh, &err) == 0, "%s", err.text);
     for (int i = 0; i < 20 && rc == 0; i++)
         rc = dtensor_allreduce(mesh, x, x, 1, DTENSOR_F32, DTENSOR_MAX, &err);
+    if (rc == 0)                           /* all are connected to all        */
+        rc = dtensor_all_to_all(mesh, from, to, 1, DTENSOR_F32, &err);
     need(rc == 0, "before: %s", err.text);
     need(dtensor_should_report(ctx, &err) == 0, "no error is not reported");
     if (scene->dead >> rank & 1)
@@ -60,18 +86,15 @@ static void play(int rank, int n, void *arg)
         while (rc == 0)
             rc = dtensor_allreduce(mesh, x, x, 1 + (scene->odd >> rank & 1),
                                    DTENSOR_F32, DTENSOR_MAX, &err);
-    if (rc == 0) {                         /* others are refused, not we      */
-        nanosleep(&(struct timespec){ 1, 0 }, NULL);
-    } else {
+    if (rc != 0) {                         /* else others are refused, not we */
         need(rc == scene->code, "%s: %s", dtensor_errname(rc), err.text);
+        told->failed++;
+        await(&told->failed, failing(scene));
         vote(ctx, &err, rank);
     }
+    if (rc != DTENSOR_EINVAL)              /* who leaves may be refused, too  */
+        await(&told->voted, failing(scene));
     dtensor_fini(ctx);
-}
-
-static int popcount(unsigned bits)
-{
-    return __builtin_popcount(bits);
 }
 
 static void test_scenes(const char *wire)
@@ -94,9 +117,9 @@ static void test_scenes(const char *wire)
         int bad;
         unsigned who;
 
-        atomic_store(reporters, 0);
+        memset(told, 0, sizeof *told);
         bad = ranks_run(N, 30, play, (void *)(uintptr_t)s, NULL);
-        who = atomic_load(reporters);
+        who = told->reporters;
         ok(bad == popcount(s->dead) && popcount(who) == 1
            && !(who & s->dead), "%s, %s: one of %d ranks reports (ranks 0x%x, "
            "%d bad)", wire, s->what, N, who, bad);
@@ -125,9 +148,9 @@ static unsigned joining(const char *const files[2])
     unsigned who;
     int bad;
 
-    atomic_store(reporters, 0);
+    memset(told, 0, sizeof *told);
     bad = ranks_run(4, 30, join, (void *)(uintptr_t)files, NULL);
-    who = atomic_load(reporters);
+    who = told->reporters;
     note("ranks 0x%x, %d bad", who, bad);
     return bad == 0 ? who : 0;
 }
@@ -182,7 +205,7 @@ static void test_outside(void)
 
 int main(void)
 {
-    reporters = mmap(NULL, sizeof *reporters, PROT_READ | PROT_WRITE,
+    told = mmap(NULL, sizeof *told, PROT_READ | PROT_WRITE,
                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     test_outside();
     test_joining();
