@@ -6,11 +6,6 @@
  * its new place, or leaves the heap if it has all of them, until no bound is
  * below the best of those.  The cost of an input that lies in one way is
  * computed once.
- *
- * A shard is never made a term for an operator, nor one reduction another,
- * though a redistribute could: the output would be as large as the whole on
- * every rank.  Only an operator that works in place, and so has no choice, does
- * it.
  */
 #include "op/choose.h"
 #include "op/collective.h"
@@ -60,32 +55,16 @@ struct choosing {
     int stride;                                  /* entries for one input     */
 };
 
-/* Would a shard or another reduction become a term? */
-static bool model_never(const struct dtensor_spec *src,
-                        const struct dtensor_placement dst[])
+static double model_cost(const void *arg, const struct dtensor_spec *src,
+                         const struct dtensor_spec *dst, double limit)
 {
-    for (int m = 0; m < src->mesh->ndim; m++) {
-        const struct dtensor_placement *a = &src->placement[m], *b = &dst[m];
-
-        if (b->kind == DTENSOR_PARTIAL && a->kind != DTENSOR_REPLICATE &&
-            !dtn_placement_equal(a, b, src->mesh->size[m]))
-            return true;
-    }
-    return false;
-}
-
-double dtn_cost_model(const void *arg, const struct dtensor_spec *src,
-                      const struct dtensor_spec *dst, double limit)
-{
-    return model_never(src, dst->placement) ? HUGE_VAL
-         : dtn_redist_predict_below(arg, src, dst, limit);
+    return dtn_redist_predict_below(arg, src, dst, limit);
 }
 
 static double model_least(const void *arg, const struct dtensor_spec *src,
                           const struct dtensor_placement dst[])
 {
-    return model_never(src, dst) ? HUGE_VAL
-         : dtn_redist_predict_least(arg, src, src->placement, dst);
+    return dtn_redist_predict_least(arg, src, src->placement, dst);
 }
 
 static double model_allreduce(const void *arg, const struct dtensor_mesh *mesh,
@@ -104,7 +83,7 @@ void dtn_costs_model(const struct dtensor_mesh *mesh,
     model->kept.steps = false;
     model->cost.kept = &model->kept;
     *costs = (struct dtn_costs){
-        .cost = dtn_cost_model, .least = model_least,
+        .cost = model_cost, .least = model_least,
         .allreduce = repro ? NULL : model_allreduce, .arg = &model->cost,
         .whole = repro };
 }
@@ -246,6 +225,9 @@ double dtn_choice_cost(const struct dtn_options *options,
 {
     double sum = dtn_collective_cost(options, choice, costs);
 
+    for (int m = 0; m < options->ndim; m++)
+        if (options->option[m][choice->at[m]].never)
+            return HUGE_VAL;
     for (int i = 0; i < options->sig->call->nin; i++)
         sum += input_cost(options, choice, i, costs, HUGE_VAL);
     return sum;
@@ -260,6 +242,16 @@ static bool see_still(void *arg, const struct dtn_tuple *choice)
     c->found = true;
     c->best = (struct dtn_chosen){ *choice, 0, "nothing has to be moved" };
     return true;
+}
+
+static bool see_first(void *arg, const struct dtn_tuple *choice)
+{
+    struct choosing *c = arg;
+
+    c->found = true;
+    c->best = (struct dtn_chosen){ *choice, HUGE_VAL, "nothing else keeps the "
+                                   "placement of the first input" };
+    return false;
 }
 
 static bool see_candidate(void *arg, const struct dtn_tuple *choice)
@@ -395,10 +387,10 @@ int dtn_choose_options(const struct dtn_options *options,
     c.memo = NULL;
     c.n = c.room = c.stride = 0;
     c.found = c.failed = false;
-    dtn_choices_visit(options, true, see_still, &c);
+    dtn_choices_visit(options, DTN_STILL, see_still, &c);
     if (!c.found) {
         memo_make(&c);
-        dtn_choices_visit(options, false, see_candidate, &c);
+        dtn_choices_visit(options, DTN_USUAL, see_candidate, &c);
         if (c.n > 0 && !c.failed)
             choose_cheapest(&c);
         free(c.memo);
@@ -408,9 +400,9 @@ int dtn_choose_options(const struct dtn_options *options,
         return dtn_fail_nomem(err, "op", (size_t)c.room * 4 *
                               sizeof c.heap[0]);
     if (!c.found)
+        dtn_choices_visit(options, DTN_ALL, see_first, &c);
+    if (!c.found)
         return none_accepted(options, err);
-    if (c.best.cost == HUGE_VAL)
-        c.best.why = "nothing else keeps the placement of the first input";
     *chosen = c.best;
     return 0;
 }

@@ -8,10 +8,9 @@
 
 #include <stdbool.h>
 
-/* How costs are found: that of a redistribute from src to dst, HUGE_VAL if it
- * is never done for an operator, and any number from the limit on if it is not
- * below it; a lower bound of it; and that of an allreduce of `bytes` along mesh
- * dimensions, which an operator makes itself.
+/* How costs are found: that of a redistribute from src to dst, or any number
+ * from the limit on if it is not below it; a lower bound of it; and that of an
+ * allreduce of `bytes` along mesh dimensions, which an operator makes itself.
  */
 typedef double dtn_cost_f(const void *arg, const struct dtensor_spec *src,
                           const struct dtensor_spec *dst, double limit);
@@ -39,13 +38,14 @@ struct dtn_costs_of {
 };
 void dtn_costs_model(const struct dtensor_mesh *mesh,
                      struct dtn_costs_of *model, struct dtn_costs *costs);
-dtn_cost_f dtn_cost_model;
 
 /* What was chosen. */
 struct dtn_chosen {
     struct dtn_tuple choice;     /* the options                              */
     double cost;                  /* of all inputs together, and what the     */
-                                  /* operator reduces; ns by the model        */
+                                  /* operator reduces; ns by the model.       */
+                                  /* HUGE_VAL: it is taken since there is no  */
+                                  /* other (DTN_ALL)                          */
     const char *why;              /* in words; static                         */
 };
 
@@ -57,7 +57,8 @@ int dtn_choose_options(const struct dtn_options *options,
                        const struct dtn_costs *costs, struct dtn_chosen *chosen,
                        struct dtensor_error *err);
 
-/* The cost of one combination. */
+/* The cost of one combination; HUGE_VAL: it is taken only if there is no other.
+ */
 double dtn_choice_cost(const struct dtn_options *options,
                        const struct dtn_tuple *choice,
                        const struct dtn_costs *costs);

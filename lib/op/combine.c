@@ -5,6 +5,11 @@
  * reductions, or a dimension cut into more parts than it has elements; and an
  * operator that works in place cannot change how its first input lies.
  *
+ * A shard is never made a term for an operator, nor one reduction another,
+ * though a redistribute could: the output would be as large as the whole on
+ * every rank.  Only an operator that works in place, and so has no choice, does
+ * it.
+ *
  * A row that cuts a dimension holds for any way to cut it, as long as all
  * tensors are cut in the same way: with S, and where an input is cut otherwise
  * (SS, C, chosen lengths), also in its way.
@@ -16,7 +21,7 @@
 #include "dtensor.h"
 
 #include <stdbool.h>
-#include <string.h>
+#include <stdint.h>
 
 enum { COMBINATIONS_MAX = 65536 };
 
@@ -51,15 +56,28 @@ static const struct dtn_row_place *row_place(const struct dtn_signature *sig,
     return t < sig->nin ? &row->in[t] : &row->out[t - sig->nin];
 }
 
-static unsigned row_terms(const struct dtn_signature *sig,
-                          const struct dtn_rule_row *row)
+/* The first reduction that a tensor can have together with this one. */
+static uint64_t redop_first(enum dtensor_redop op)
 {
-    unsigned terms = 0;
+    int first = 0;
 
-    for (int t = 0; t < sig->nin + sig->nout; t++)
-        if (row_place(sig, row, t)->lies == DTN_LIES_TERM)
-            terms |= 1u << t;
-    return terms;
+    while (!dtn_redops_mix((enum dtensor_redop)first, op))
+        first++;
+    return (uint64_t)first;
+}
+
+/* The tensors that are terms by a row, and their reductions. */
+static void option_terms(const struct dtn_signature *sig,
+                         struct dtn_option *option)
+{
+    for (int t = 0; t < sig->nin + sig->nout; t++) {
+        const struct dtn_row_place *place = row_place(sig, option->row, t);
+
+        if (place->lies != DTN_LIES_TERM)
+            continue;
+        option->terms |= UINT64_C(15) << 4 * t;
+        option->redops |= redop_first(place->op) << 4 * t;
+    }
 }
 
 /* -------------------------------------------------------------- options --- */
@@ -72,6 +90,15 @@ static bool input_same(const struct dtn_signature *sig,
         place_of(&option->row->in[kind_of(sig, i)], &option->cut);
 
     return dtn_placement_equal(&p, &in->placement[m], in->mesh->size[m]);
+}
+
+/* Would input i become a term, though it is cut or of another reduction? */
+static bool input_filled(const struct dtn_signature *sig,
+                         const struct dtn_option *option, int i, int m)
+{
+    return option->row->in[kind_of(sig, i)].lies == DTN_LIES_TERM &&
+           sig->call->in[i].placement[m].kind != DTENSOR_REPLICATE &&
+           !input_same(sig, option, i, m);
 }
 
 /* A dimension that is reduced and cut already is gathered, or left as it is if
@@ -96,16 +123,17 @@ static void option_add(struct dtn_options *options, int m,
 {
     const struct dtn_signature *sig = options->sig;
     struct dtn_option *option = &options->option[m][options->n[m]];
-    bool still = !row->collective;
 
     if (options->n[m] == DTN_OPTIONS_MAX)
         return;
     *option = (struct dtn_option){ .row = row, .cut = *cut,
-                                   .terms = row_terms(sig, row) };
-    for (int i = 0; i < sig->call->nin && still; i++)
-        still = input_same(sig, option, i, m);
-    option->still = still;
-    if ((sig->rule->flags & DTN_OP_STAYS && !still) ||
+                                   .still = !row->collective };
+    option_terms(sig, option);
+    for (int i = 0; i < sig->call->nin; i++) {
+        option->still = option->still && input_same(sig, option, i, m);
+        option->never = option->never || input_filled(sig, option, i, m);
+    }
+    if ((sig->rule->flags & DTN_OP_STAYS && !option->still) ||
         (sig->rule->flags & DTN_OP_INPLACE &&
          (!input_same(sig, option, 0, m) ||
           row->out[0].lies != row->in[0].lies ||
@@ -283,13 +311,9 @@ static bool mixes(const struct dtn_options *options,
 
     for (int k = 0; k < m; k++) {
         const struct dtn_option *then = &options->option[k][choice->at[k]];
-        unsigned both = now->terms & then->terms;
 
-        for (int t = 0; both; t++, both >>= 1)
-            if (both & 1 &&
-                !dtn_redops_mix(row_place(options->sig, then->row, t)->op,
-                                row_place(options->sig, now->row, t)->op))
-                return true;
+        if ((now->redops ^ then->redops) & now->terms & then->terms)
+            return true;
     }
     return false;
 }
@@ -417,7 +441,7 @@ static bool accepted(const struct dtn_options *options,
 
 struct visit {
     const struct dtn_options *options;           /* to combine                */
-    bool still;                                  /* only those                */
+    enum dtn_which which;                        /* of them                   */
     dtn_see_f *see;                              /* the caller's function     */
     void *arg;                                   /* its argument              */
     struct dtn_tuple choice;                    /* the one being made        */
@@ -436,6 +460,12 @@ static bool visit_possible(const struct visit *v, int n)
     return true;
 }
 
+static bool visit_shows(const struct visit *v, const struct dtn_option *option)
+{
+    return v->which == DTN_STILL ? option->still
+         : v->which == DTN_ALL || !option->never;
+}
+
 static bool visit_dim(struct visit *v, int m)
 {
     const struct dtn_options *options = v->options;
@@ -444,19 +474,17 @@ static bool visit_dim(struct visit *v, int m)
         return !accepted(options, &v->choice) || v->see(v->arg, &v->choice);
     for (int k = 0; k < options->n[m]; k++) {
         v->choice.at[m] = (unsigned char)k;
-        if ((v->still && !options->option[m][k].still) ||
-            !visit_possible(v, m + 1))
-            continue;
-        if (!visit_dim(v, m + 1))
+        if (visit_shows(v, &options->option[m][k]) &&
+            visit_possible(v, m + 1) && !visit_dim(v, m + 1))
             return false;
     }
     return true;
 }
 
-void dtn_choices_visit(const struct dtn_options *options, bool still,
+void dtn_choices_visit(const struct dtn_options *options, enum dtn_which which,
                        dtn_see_f *see, void *arg)
 {
-    struct visit v = { .options = options, .still = still, .see = see,
+    struct visit v = { .options = options, .which = which, .see = see,
                        .arg = arg };
 
     visit_dim(&v, 0);

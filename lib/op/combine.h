@@ -6,14 +6,18 @@
 #include "dtensor.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* What one mesh dimension may be: a row, cut in one way. */
 struct dtn_option {
     const struct dtn_rule_row *row;              /* of the rows               */
     struct dtensor_placement cut; /* what CUT is; its dim is the row's        */
     bool still;                   /* no input moves, nothing is sent          */
-    unsigned terms;               /* kinds of operands, then of results, that */
-                                  /* are terms: a bit set                     */
+    bool never;                   /* an input would become a term that is cut */
+                                  /* or has another reduction                 */
+    uint64_t terms;               /* 4 bits for each kind of operand, then of */
+                                  /* result: 15 if it is a term               */
+    uint64_t redops;              /* in the same bits the reduction           */
 };
 
 enum { DTN_OPTIONS_MAX = 96 };
@@ -38,12 +42,16 @@ void dtn_options_make(const struct dtn_signature *sig,
                       const struct dtn_rowset *rows,
                       struct dtn_options *options);
 
-/* Show all combinations that the operator accepts to `see`, in order: the first
- * mesh dimension changes slowest.  `still`: only those that move nothing.  It
- * ends early if `see` returns false.
+/* Which combinations: those that move nothing; those that an operator takes; or
+ * also those with an option that is NEVER, which it takes if there is no other.
+ */
+enum dtn_which { DTN_STILL, DTN_USUAL, DTN_ALL };
+
+/* Show combinations that the operator accepts to `see`, in order: the first
+ * mesh dimension changes slowest.  It ends early if `see` returns false.
  */
 typedef bool dtn_see_f(void *arg, const struct dtn_tuple *choice);
-void dtn_choices_visit(const struct dtn_options *options, bool still,
+void dtn_choices_visit(const struct dtn_options *options, enum dtn_which which,
                        dtn_see_f *see, void *arg);
 
 /* The placements of input i, or of output i, with a choice. */

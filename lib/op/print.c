@@ -131,7 +131,7 @@ static int print_rows(const struct dtensor_op_call *call,
         fprintf(stream, "  %s\n", dtn_row_format(&sig, &rows.row[i], text,
                                                  sizeof text));
     c.options = options;
-    dtn_choices_visit(options, false, see_cheapest, &c);
+    dtn_choices_visit(options, DTN_ALL, see_cheapest, &c);
     fprintf(stream, "\ntogether, the cheapest of %d%s\n%10s  inputs -> "
             "outputs\n", c.seen, c.seen == SEEN_MAX ? " or more" : "", "us");
     for (int k = 0; k < c.n; k++)

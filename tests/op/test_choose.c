@@ -124,9 +124,9 @@ static void compare(const struct dtensor_op_call *call,
     dtn_costs_model(call->in[0].mesh, &model, &costs);
     dtn_costs_model(call->in[0].mesh, &none, &fresh);
     none.cost.kept = NULL;
-    dtn_choices_visit(options, false, see, &w);
+    dtn_choices_visit(options, DTN_ALL, see, &w);
     n.combinations += w.seen;
-    dtn_choices_visit(options, true, see_still, &w);
+    dtn_choices_visit(options, DTN_STILL, see_still, &w);
     n.still += w.still > 0;
     if (dtn_choose_options(options, &costs, &chosen, NULL) != 0) {
         n.refused++;

@@ -107,6 +107,17 @@ static void ways_make(const struct dtensor_mesh *mesh)
 
 /* ---------------------------------------------------------------- costs --- */
 
+/* Would a shard become a term? */
+static bool never(const struct dtensor_spec *src,
+                  const struct dtensor_spec *dst)
+{
+    for (int m = 0; m < NDIM; m++)
+        if (src->placement[m].kind == DTENSOR_SHARD &&
+            dst->placement[m].kind == DTENSOR_PARTIAL)
+            return true;
+    return false;
+}
+
 /* The first that no other beats by 1 %. */
 static double full_cost(const struct dtn_cost *cost,
                         const struct dtensor_spec *src,
@@ -147,8 +158,7 @@ static void check_costs(const struct dtensor_mesh *mesh)
                                              way[a].placement,
                                              way[b].placement) >
                     cost * (1 + 1e-9);
-            if (dtn_cost_model(&model.cost, &way[a], &way[b], HUGE_VAL) ==
-                HUGE_VAL)
+            if (never(&way[a], &way[b]))
                 full[a][b] = HUGE_VAL;
         }
     }
@@ -227,8 +237,8 @@ static void decide(const char *op, int a, int b)
     n.steps_most = work > n.steps_most ? work : n.steps_most;
     n.bounds_most = bounds > n.bounds_most ? bounds : n.bounds_most;
     w.options = options;
-    dtn_choices_visit(options, false, see, &w);
-    dtn_choices_visit(options, true, see_still, &w);
+    dtn_choices_visit(options, DTN_ALL, see, &w);
+    dtn_choices_visit(options, DTN_STILL, see_still, &w);
     if ((memcmp(chosen.choice.at, w.best.at, NDIM) != 0 ||
          chosen.cost != w.cost) && n.wrong++ < 5)
         note("%s of ways %d, %d: chosen %a, the cheapest is %a", op, a, b,
