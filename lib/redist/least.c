@@ -7,6 +7,7 @@
  * before any search.
  */
 #include "redist/predict.h"
+#include "base/dtype.h"
 #include "layout/placement.h"
 #include "mesh/mesh.h"
 #include "redist/cost.h"
@@ -98,13 +99,28 @@ struct predict_terms {
     double messages;              /* to cut along one dimension after another */
     int dims;                     /* these dimensions                         */
     double few;                   /* ranks along the shortest of them         */
+    double fills;                 /* dimensions along which a replica becomes */
+                                  /* terms of a sum                           */
+    double filled;                /* ranks along those                        */
 };
+
+/* Each rank then divides its part, and so writes it once more. */
+static void predict_fill(const struct dtensor_spec *spec,
+                         const struct dtensor_placement *a,
+                         const struct dtensor_placement *b, int n,
+                         struct predict_terms *terms)
+{
+    if (a->kind != DTENSOR_REPLICATE || b->kind != DTENSOR_PARTIAL ||
+        b->op != DTENSOR_SUM || n == 1 || !dtn_dtype_is_float(spec->dtype))
+        return;
+    terms->fills++;
+    terms->filled *= n;
+}
 
 static void predict_term(enum dtensor_placement_kind kind, int n,
                          enum predict_need need, double keeps,
                          struct predict_terms *terms)
 {
-
     if (need == NEEDS_TERMS && kind == DTENSOR_REPLICATE) {
         terms->whole *= n;
     } else if (need == NEEDS_TERMS) {
@@ -127,9 +143,12 @@ static double predict_reduced(const struct predict_terms *terms,
                                  terms->whole) / terms->sharers;
     const double folded = (terms->cut - 1 / terms->whole) / terms->sharers;
     const double stays = terms->whole > 1 ? 0 : terms->share / terms->sharers;
+    const double fills = terms->fills * terms->share * terms->filled /
+                         (terms->whole * terms->sharers);
 
     return bytes * (received * byte + folded * ns[DTENSOR_COST_FOLDED] +
-                    stays * fmin(byte, ns[DTENSOR_COST_COPIED]));
+                    stays * fmin(byte, ns[DTENSOR_COST_COPIED]) +
+                    fills * ns[DTENSOR_COST_COPIED]);
 }
 
 /* Hops and messages, and what they depend on.  An exchange reads and writes for
@@ -189,7 +208,7 @@ double dtn_redist_predict_least(const struct dtn_cost *cost,
     const double byte = cost->byte;
     const double *ns = cost->model.ns, copied = ns[DTENSOR_COST_COPIED];
     const struct dtensor_mesh *mesh = spec->mesh;
-    struct predict_terms terms = { 1, 1, 1, 1, 0, 0, HUGE_VAL };
+    struct predict_terms terms = { 1, 1, 1, 1, 0, 0, HUGE_VAL, 0, 1 };
     enum predict_need most = NEEDS_NOTHING, need;
     double share = 1, keeps, bytes;
 
@@ -202,6 +221,7 @@ double dtn_redist_predict_least(const struct dtn_cost *cost,
         keeps = predict_keeps(mesh, src, dst, m, need);
         share *= keeps;
         predict_term(dst[m].kind, mesh->size[m], need, keeps, &terms);
+        predict_fill(spec, &src[m], &dst[m], mesh->size[m], &terms);
     }
     if (most == NEEDS_NOTHING)
         return 0;
@@ -213,5 +233,5 @@ double dtn_redist_predict_least(const struct dtn_cost *cost,
                predict_reduced(&terms, ns, byte, bytes);
     if (most >= NEEDS_PEERS)
         return predict_moved(share, hop, message, byte, copied, bytes);
-    return bytes * fmin(byte, copied);
+    return bytes * fmin(byte, (1 + terms.fills) * copied);
 }
