@@ -152,27 +152,28 @@ static double predict_reduced(const struct predict_terms *terms,
 }
 
 /* Hops and messages, and what they depend on.  An exchange reads and writes for
- * each term that it adds; to cut along several dimensions at once takes more
- * messages, to do it one after another more hops.  Or there is an allreduce,
- * which takes a hop and only reads, but sends each sum to all that had a term:
- * of those, one wanted it, and for the elements that have no term where they
- * are wanted one more is of use.
+ * each term that it adds, and copies what stays; to cut along several
+ * dimensions at once takes more messages, to do it one after another more hops.
+ * Or there is an allreduce, which takes a hop and only reads, but sends each
+ * sum to all that had a term: of those, one wanted it, and for the elements
+ * that have no term where they are wanted one more is of use.
  */
-static double predict_steps(const struct predict_terms *terms, double hop,
-                            double message, double byte, double folded,
-                            double bytes)
+static double predict_steps(const struct predict_terms *terms,
+                            const double ns[], double hop, double message,
+                            double byte, double bytes)
 {
     const double once = message * (terms->cut - 1);
     const double turns = 2 * hop + message * terms->messages;
     const double each = bytes / terms->sharers;
-    double exchanges = (terms->cut - 1) * each * folded;
+    double exchanges = (terms->cut - 1) * each * ns[DTENSOR_COST_FOLDED];
 
-    if (terms->whole > 1)
-        return hop;
-    exchanges += terms->sharers > 1 ? hop
+    exchanges += terms->whole > 1 || terms->sharers > 1 ? hop
                : 2 * hop + (terms->dims == 1 ? once : fmin(once, turns));
-    return fmin(exchanges,
-                hop + each * byte * (terms->few - 2 + terms->share));
+    if (terms->whole > 1 && terms->cut > 1)
+        exchanges += 2 / terms->whole * terms->share * each *
+                     fmin(byte, ns[DTENSOR_COST_COPIED]);
+    return fmin(exchanges, hop + each / terms->whole * byte *
+                           (terms->few - 2 + terms->share));
 }
 
 /* A message has to come, and what a rank does not have of its part; the rest is
@@ -228,8 +229,7 @@ double dtn_redist_predict_least(const struct dtn_cost *cost,
     bytes = dtn_volume_local(spec, dst) *
             (double)dtensor_dtype_size(spec->dtype);
     if (most == NEEDS_TERMS)
-        return predict_steps(&terms, hop, message, byte,
-                             ns[DTENSOR_COST_FOLDED], bytes) +
+        return predict_steps(&terms, ns, hop, message, byte, bytes) +
                predict_reduced(&terms, ns, byte, bytes);
     if (most >= NEEDS_PEERS)
         return predict_moved(share, hop, message, byte, copied, bytes);
