@@ -33,7 +33,7 @@ enum { KINDS = 4, WAYS = KINDS * KINDS * KINDS, NDIM = 3, SIDE = 512 };
 
 /* At most, and in the mean: 1.2 times as many as on 2026-11-28. */
 enum {
-    STEPS_MOST = 300, STEPS_MEAN = 25, BOUNDS_MOST = 850, BOUNDS_MEAN = 200
+    STEPS_MOST = 200, STEPS_MEAN = 15, BOUNDS_MOST = 410, BOUNDS_MEAN = 151
 };
 
 COUNTED(double, dtn_cost_exchange,
