@@ -13,6 +13,7 @@
 #include "dtensor.h"
 #include "tests/boot/boot_job.h"
 
+#include <arpa/inet.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
@@ -147,6 +148,38 @@ static void test_cycles(void)
 }
 
 /* ------------------------------------------------------------ strangers --- */
+
+/* Does somebody listen on the job's port of this address? */
+static bool listens(const char *address)
+{
+    struct sockaddr_in at = { .sin_family = AF_INET };
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    bool taken;
+
+    at.sin_port = htons((uint16_t)job_port);
+    inet_pton(AF_INET, address, &at.sin_addr);
+    taken = connect(fd, (struct sockaddr *)&at, sizeof at) == 0;
+    close(fd);
+    return taken;
+}
+
+static void neighbours_come(void)
+{
+    others_join();
+    ok(listens("127.0.0.2"), "rank 0 listens on the address of its host");
+    ok(!listens("127.0.0.1") && !listens("127.0.0.99"), "... and on no other "
+       "address of this machine");
+}
+
+static void test_bound(void)
+{
+    struct boot_job job = job_even(2, 2);
+
+    job.actor[2].late = true;
+    expected = job_others(&job, 2);
+    job_run(&job, neighbours_come);
+    ok(job_good(&job), "... and the job starts");
+}
 
 static void say(int fd, const void *words, size_t n)
 {
@@ -295,6 +328,7 @@ int main(void)
     test_very_late();
     test_time();
     test_cycles();
+    test_bound();
     test_strangers();
     test_silent();
     test_squatter();

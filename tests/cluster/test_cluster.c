@@ -83,7 +83,8 @@ static void test_two_nodes(void)
        strcmp(nodes->cpus[1], "16-31") == 0, "local ranks have their devices");
     ok(c->transport.inter_node == DTN_WIRE_RC && c->transport.mtu == 4096 &&
        c->redistribute.pipeline_bytes == 4 << 20 &&
-       c->transport.op_timeout_ns == 600 * INT64_C(1000000000),
+       c->transport.op_timeout_ns == 600 * INT64_C(1000000000) &&
+       c->transport.stall_after_ns == 5 * INT64_C(1000000000),
        "sizes are in bytes and times in nanoseconds");
     ok(c->nmeshes == 2 && c->meshes[0].ndim == 2 &&
        c->meshes[0].size[1] == 4 && c->meshes[1].ndim == 1 &&
