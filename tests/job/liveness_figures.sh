@@ -4,7 +4,7 @@
 # Prints one line for each figure: what, the measure, the bound, and whether it
 # was kept.  `make bench-liveness` runs it; LIVENESS_ROUNDS (200) jobs are killed
 # in each case, and ten ranks for each CPU run for LIVENESS_MINUTES (10).  The
-# lost link needs root.  doc/performance/liveness.md has what came of it.
+# lost link needs root, the guest QEMU.  doc/performance/liveness.md has what came of it.
 #
 # Without this test, losses could be noticed later than the manual promises
 # and every test would pass: tests bound no time that a busy machine stretches.
@@ -73,6 +73,16 @@ link_cut() {
     done
     kill "${host[@]}"
     echo "$worst"
+}
+
+# Prints the times after which the two ranks of a guest know that the other guest
+# is switched off.
+switched_off() {
+    "$top_srcdir/tests/rdma/image.sh" "$top_builddir/rdma-image" >&2 &&
+        "$top_srcdir/tests/rdma/pair.sh" "$top_builddir/rdma-image" \
+            "$top_builddir/rdma-out/switched_off" 120 \
+            "$top_srcdir/tests/rdma/switched_off.sh" 2>/dev/null |
+        sed -n 's/^after_ms //p'
 }
 
 # The CPU time of the beating thread of each of four ranks that do nothing.
@@ -152,13 +162,15 @@ if [ "${1-}" = link ]; then
     exit
 fi
 echo "# $(nproc) CPUs, $(date +%F), $("$top_builddir/dtensor-run" --version | head -1)"
-for part in ${LIVENESS_PARTS:-killed memory link heartbeat proof crowd}; do
+for part in ${LIVENESS_PARTS:-killed memory link guest heartbeat proof crowd}; do
     case $part in
     memory) killed 4096 ;;
     link) for _ in 1 2 3 4 5; do
         HOSTS_INSIDE='' bash "$0" link
     done | sort -n | { mapfile -t ms
         figure "link of two hosts cut, longest of ${#ms[@]}" "${ms[-1]}" 2000 ms; } ;;
+    guest) for _ in 1 2 3 4 5; do switched_off; done | sort -n | { mapfile -t ms
+        figure "a guest is switched off, longest of ${#ms[@]}" "${ms[-1]}" 2000 ms; } ;;
     *) $part ;;
     esac
 done
