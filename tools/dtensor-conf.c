@@ -6,26 +6,26 @@
  * Findings go to stderr in the form compilers use, and the exit status is 2;
  * nothing is started and no other machine is contacted.
  */
-#include "tools/advice.h"
+#include "tools/cli.h"
 #include "tools/draw/cluster.h"
 #include "tools/draw/write.h"
 #include "tools/conf/conf.h"
 #include "dtensor.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { EXIT_GOOD = 0, EXIT_BAD = 2,
-       EXIT_UNREAD = 141 };     /* stdout has no reader: 128 + SIGPIPE      */
+       EXIT_UNREAD = 141,       /* stdout has no reader: 128 + SIGPIPE      */
+       GO_ON = -1 };            /* no exit status: more is to be done       */
 
 static const char program[] = "dtensor-conf";
 
 /* ------------------------------------------------------------- options --- */
 
-/* One table: getopt_long() reads it, and --help prints it. */
+/* One table: cli.c reads the command line by it, and --help prints it. */
 static const struct row {
     const char *name;
     char letter;
@@ -115,19 +115,6 @@ static int usage_error(const char *what, const char *value)
     fprintf(stderr, "%s: %s%s\nTry '%s --help' for more information.\n",
             program, what, value, program);
     return EXIT_BAD;
-}
-
-/* getopt_long() knows the letter, or none when it was a long option. */
-static int unknown_option(int letter, const char *word)
-{
-    const char text[] = { '-', (char)letter, '\0' };
-    const char *names[NROWS + 1] = { NULL };
-    char said[300];
-
-    for (size_t i = 0; i < NROWS; i++)
-        names[i] = rows[i].name;
-    return usage_error(advice_option(letter ? text : word, names, said,
-                                     sizeof said), "");
 }
 
 static int unknown_view(const char *word)
@@ -315,22 +302,6 @@ static int show_doctor(char *const paths[], int n)
 
 /* ---------------------------------------------------------------- main --- */
 
-static void options_make(struct option options[NROWS + 1],
-                         char letters[3 * NROWS + 2])
-{
-    *letters++ = ':';              /* we word the errors ourselves            */
-    for (size_t i = 0; i < NROWS; i++) {
-        options[i] = (struct option){ rows[i].name, rows[i].argument ?
-                                      required_argument : no_argument, NULL,
-                                      rows[i].letter };
-        *letters++ = rows[i].letter;
-        if (rows[i].argument)
-            *letters++ = ':';
-    }
-    *letters = '\0';
-    options[NROWS] = (struct option){ NULL, 0, NULL, 0 };
-}
-
 /* What needs no file. */
 static int print_words(int letter)
 {
@@ -348,48 +319,59 @@ static int print_words(int letter)
     return finish(EXIT_GOOD);
 }
 
+/* Take one option.  GO_ON, or the exit status. */
+static int take_option(int letter, const char *text, struct request *request)
+{
+    switch (letter) {
+    case 's':
+        return read_view(text, &request->view) ? GO_ON : unknown_view(text);
+    case 'r':
+        return read_rank(text, &request->rank)
+             ? GO_ON : usage_error("not a rank: ", text);
+    case 'f':
+        request->fabric = true;
+        return GO_ON;
+    case 'D':
+        request->draw = true;
+        return GO_ON;
+    case 'g':
+        request->svg = true;
+        return GO_ON;
+    case 'd':
+        request->doctor = true;
+        return GO_ON;
+    default:
+        return print_words(letter);
+    }
+}
+
+/* All options: GO_ON, or the exit status. */
+static int take_options(int argc, char **argv, struct request *request)
+{
+    struct cli cli = { .n = 0 };
+    char said[300], letter[3];
+    int row, status = GO_ON;
+
+    for (size_t i = 0; i < NROWS; i++)
+        cli_add(&cli, rows[i].name, rows[i].letter, rows[i].argument != NULL);
+    while (status == GO_ON && (row = cli_next(&cli, argc, argv)) != CLI_END)
+        if (row == CLI_MISSING)
+            status = usage_error("an argument is missing: ", argv[optind - 1]);
+        else if (row == CLI_UNKNOWN)
+            status = usage_error(cli_advise(&cli, cli_word(&cli, argv, letter),
+                                            said, sizeof said), "");
+        else
+            status = take_option(rows[row].letter, optarg, request);
+    return status;
+}
+
 int main(int argc, char **argv)
 {
     struct request request = { .view = DTENSOR_SHOW_SUMMARY, .rank = -1 };
-    struct option options[NROWS + 1];
-    char letters[3 * NROWS + 2];
-    int c;
+    const int status = take_options(argc, argv, &request);
 
-    options_make(options, letters);
-    while ((c = getopt_long(argc, argv, letters, options, NULL)) != -1) {
-        switch (c) {
-        case 's':
-            if (!read_view(optarg, &request.view))
-                return unknown_view(optarg);
-            break;
-        case 'r':
-            if (!read_rank(optarg, &request.rank))
-                return usage_error("not a rank: ", optarg);
-            break;
-        case 'f':
-            request.fabric = true;
-            break;
-        case 'D':
-            request.draw = true;
-            break;
-        case 'g':
-            request.svg = true;
-            break;
-        case 'd':
-            request.doctor = true;
-            break;
-        case 'e':
-        case 'o':
-        case 't':
-        case 'h':
-        case 'V':
-            return print_words(c);
-        case ':':
-            return usage_error("an argument is missing: ", argv[optind - 1]);
-        default:
-            return unknown_option(optopt, argv[optind - 1]);
-        }
-    }
+    if (status != GO_ON)
+        return status;
     if (request.doctor)
         return show_doctor(argv + optind, argc - optind);
     if (request.fabric)

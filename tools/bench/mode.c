@@ -1,18 +1,16 @@
 /* mode.c - the options of a mode of dtensor-bench, from a table
  *
  * "dtensor-bench op" and "dtensor-bench rng" each have a table of options.
- * getopt_long(), --help and the error of a wrong argument are made from it:
+ * The command line is read by it, --help and the error of a wrong argument are
+ * made from it:
  *
  *     --iters "many": expected N, times that each is measured (30)
  */
 #include "tools/bench/mode.h"
+#include "tools/cli.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
-
-enum { OPTIONS = 32,              /* the most that a mode has                 */
-       FIRST = 1000 };            /* value of the first; no character         */
 
 bool mode_number(const char *text, int64_t min, int64_t max, int64_t *valuep)
 {
@@ -41,26 +39,20 @@ static bool mode_set(const struct mode *mode, int which, void *opt, char *why,
 bool mode_parse(const struct mode *mode, int argc, char *argv[], void *opt,
                 char *why, size_t why_size)
 {
-    struct option longs[OPTIONS + 1] = { { 0 } };
-    int which;
+    struct cli cli = { .n = 0 };
+    int row;
 
-    for (int i = 0; i < mode->n && i < OPTIONS; i++)
-        longs[i] = (struct option){
-            mode->rows[i].name,
-            mode->rows[i].arg ? required_argument : no_argument, NULL, FIRST + i
-        };
-    opterr = 0;
-    while ((which = getopt_long(argc, argv, ":", longs, NULL)) != -1) {
-        if (which < FIRST) {
-            snprintf(why, why_size, "%s: %s%s", argv[optind - 1],
-                     which == ':' ? "needs an argument" : "no such option of ",
-                     which == ':' ? "" : mode->name);
+    for (int i = 0; i < mode->n; i++)
+        cli_add(&cli, mode->rows[i].name, 0, mode->rows[i].arg != NULL);
+    while ((row = cli_next(&cli, argc, argv)) >= 0)
+        if (!mode_set(mode, row, opt, why, why_size))
             return false;
-        }
-        if (!mode_set(mode, which - FIRST, opt, why, why_size))
-            return false;
-    }
-    return true;
+    if (row == CLI_MISSING)
+        snprintf(why, why_size, "%s: needs an argument", argv[optind - 1]);
+    if (row == CLI_UNKNOWN)
+        snprintf(why, why_size, "%s: no such option of %s", argv[optind - 1],
+                 mode->name);
+    return row == CLI_END;
 }
 
 void mode_help(const struct mode *mode, FILE *stream)

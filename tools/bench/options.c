@@ -1,10 +1,10 @@
 /* options.c - the one table of options
  *
  * A row says letter, long name, argument, default, range and meaning of an
- * option; getopt_long, the defaults and --help are all made from it.  The
- * default of -e is the text "4M", read by the same reader as the user's.
+ * option.  The command line and the defaults are read by it, and --help is
+ * printed from it.  The default of -e is the text "4M", read by the same reader
+ * as the user's.
  */
-#include "tools/advice.h"
 #include "tools/bench/aliases.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/options.h"
@@ -12,9 +12,9 @@
 #include "tools/bench/report.h"
 #include "tools/bench/tests.h"
 #include "tools/bench/value.h"
+#include "tools/cli.h"
 #include "dtensor.h"
 
-#include <getopt.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -112,7 +112,6 @@ static const struct option_row option_rows[] = {
 };
 
 #define NOPTIONS BENCH_COUNT(option_rows)
-#define LONG_ONLY 256             /* getopt value of row i without a letter   */
 
 /* ------------------------------------------------------------- values --- */
 
@@ -192,80 +191,38 @@ static bool option_set(const struct option_row *row, const char *text,
     return true;
 }
 
-/* -------------------------------------------------------- getopt_long --- */
-
-static void option_tables(struct option longs[NOPTIONS + 1],
-                          char letters[2 * NOPTIONS + 2])
-{
-    size_t used = 0;
-
-    letters[used++] = ':';        /* tell a missing argument from no option */
-    for (size_t i = 0; i < NOPTIONS; i++) {
-        const struct option_row *row = &option_rows[i];
-
-        longs[i] = (struct option){
-            row->name, row->arg ? required_argument : no_argument, NULL,
-            row->letter ? row->letter : LONG_ONLY + (int)i
-        };
-        if (row->letter)
-            letters[used++] = (char)row->letter;
-        if (row->letter && row->arg)
-            letters[used++] = ':';
-    }
-    letters[used] = '\0';
-    longs[NOPTIONS] = (struct option){ 0 };
-}
-
-static const struct option_row *option_by_value(int value)
-{
-    if (value >= LONG_ONLY)
-        return &option_rows[value - LONG_ONLY];
-    for (size_t i = 0; i < NOPTIONS; i++)
-        if (option_rows[i].letter == value)
-            return &option_rows[i];
-    return NULL;
-}
+/* ------------------------------------------------------ command line --- */
 
 /* A word of nccl-tests or OSU, a letter, or a name and the nearest one. */
-static void option_unknown(const char *word, char *why, size_t why_size)
+static void option_unknown(const struct cli *cli, const char *word, char *why,
+                           size_t why_size)
 {
-    const char *known[NOPTIONS + 1] = { NULL };
-    char letter[3] = { '-', (char)optopt, '\0' };
-    const bool is_letter = optopt && optopt < LONG_ONLY &&
-                           !option_by_value(optopt);
-    const char *theirs = alias_option(is_letter ? letter : word);
+    const char *theirs = alias_option(word);
 
-    for (size_t i = 0; i < NOPTIONS; i++)
-        known[i] = option_rows[i].name;
     if (theirs)
-        snprintf(why, why_size, "%s: no such option; %s",
-                 is_letter ? letter : word, theirs);
+        snprintf(why, why_size, "%s: no such option; %s", word, theirs);
     else
-        advice_option(is_letter ? letter : word, known, why, why_size);
+        cli_advise(cli, word, why, why_size);
 }
 
 static bool option_read(struct bench_options *opt, int argc, char *argv[],
                         char *why, size_t why_size)
 {
-    struct option longs[NOPTIONS + 1];
-    char letters[2 * NOPTIONS + 2];
-    int value;
+    struct cli cli = { .n = 0 };
+    char letter[3];
+    int row;
 
-    option_tables(longs, letters);
-    opterr = 0;
-    while ((value = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
-        if (value == ':') {
-            snprintf(why, why_size, "%s: needs an argument", argv[optind - 1]);
+    for (size_t i = 0; i < NOPTIONS; i++)
+        cli_add(&cli, option_rows[i].name, option_rows[i].letter,
+                option_rows[i].arg != NULL);
+    while ((row = cli_next(&cli, argc, argv)) >= 0)
+        if (!option_set(&option_rows[row], optarg, opt, why, why_size))
             return false;
-        }
-        if (value == '?') {
-            option_unknown(argv[optind - 1], why, why_size);
-            return false;
-        }
-        if (!option_set(option_by_value(value), optarg, opt, why, why_size))
-            return false;
-    }
-    return true;
+    if (row == CLI_MISSING)
+        snprintf(why, why_size, "%s: needs an argument", argv[optind - 1]);
+    if (row == CLI_UNKNOWN)
+        option_unknown(&cli, cli_word(&cli, argv, letter), why, why_size);
+    return row == CLI_END;
 }
 
 static void option_defaults(struct bench_options *opt)

@@ -1,13 +1,12 @@
 /* options.c - the command line of dtensor-plan
  *
  * One table says name, letter, argument, place and meaning of each option:
- * getopt_long() and --help are made from it.
+ * the command line is read by it (tools/cli.c), and --help printed.
  */
 #include "config.h"
-#include "tools/advice.h"
+#include "tools/cli.h"
 #include "tools/plan/plan.h"
 
-#include <getopt.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
@@ -153,24 +152,6 @@ static void options_set(struct plan_options *opt, const struct plan_row *row,
         memcpy(at, &value, sizeof value);
     else
         memcpy(at, &on, sizeof on);
-}
-
-static void options_make(struct option options[NROWS + 1],
-                         char letters[2 * NROWS + 2])
-{
-    *letters++ = ':';                  /* we word the errors ourselves        */
-    for (size_t i = 0; i < NROWS; i++) {
-        const struct plan_row *row = &plan_rows[i];
-
-        options[i] = (struct option){ row->name, row->argument
-                                      ? required_argument : no_argument, NULL,
-                                      row->letter };
-        *letters++ = row->letter;
-        if (row->argument)
-            *letters++ = ':';
-    }
-    *letters = '\0';
-    options[NROWS] = (struct option){ NULL, 0, NULL, 0 };
 }
 
 /* Those that [tuning] names: often typed for the collective. */
@@ -326,35 +307,30 @@ static int options_check(const struct plan_options *opt)
     return options_check_tensor(opt);
 }
 
-static int options_unknown(const char *word)
+static int options_parse(int argc, char **argv, struct plan_options *opt)
 {
-    const char *known[NROWS + 1] = { NULL };
-    char advice[200];
+    struct cli cli = { .n = 0 };
+    char advice[200], letter[3];
+    int row;
 
     for (size_t i = 0; i < NROWS; i++)
-        known[i] = plan_rows[i].name;
-    return plan_usage("%s", advice_option(word, known, advice, sizeof advice));
+        cli_add(&cli, plan_rows[i].name, plan_rows[i].letter,
+                plan_rows[i].argument != NULL);
+    while ((row = cli_next(&cli, argc, argv)) >= 0)
+        options_set(opt, &plan_rows[row], optarg);
+    if (row == CLI_MISSING)
+        return plan_usage("%s: an argument is missing", argv[optind - 1]);
+    if (row == CLI_UNKNOWN)
+        return plan_usage("%s", cli_advise(&cli, cli_word(&cli, argv, letter),
+                                           advice, sizeof advice));
+    return PLAN_GOOD;
 }
 
 int plan_options_read(int argc, char **argv, struct plan_options *opt)
 {
-    struct option options[NROWS + 1];
-    char letters[2 * NROWS + 2];
-    int c;
-
     *opt = (struct plan_options){ .dtype = "f32", .route = "auto" };
-    options_make(options, letters);
-    while ((c = getopt_long(argc, argv, letters, options, NULL)) != -1) {
-        size_t i = 0;
-
-        if (c == ':')
-            return plan_usage("%s: an argument is missing", argv[optind - 1]);
-        while (i < NROWS && plan_rows[i].letter != c)
-            i++;
-        if (i == NROWS)
-            return options_unknown(argv[optind - 1]);
-        options_set(opt, &plan_rows[i], optarg);
-    }
+    if (options_parse(argc, argv, opt) != PLAN_GOOD)
+        return PLAN_BAD;
     if (optind < argc && (strcmp(argv[optind], "op") == 0 ||
                           strcmp(argv[optind], "module") == 0)) {
         const char *name = argc > optind + 1 ? argv[optind + 1] : "";
