@@ -96,10 +96,10 @@ static bool place_same(const struct dtn_option *a, const struct dtn_option *b,
 {
     const struct dtn_row_place *p = &a->row->in[kind], *q = &b->row->in[kind];
 
-    return p->lies == q->lies &&
-           (p->lies != DTN_LIES_CUT ||
+    return p->kind == q->kind &&
+           (p->kind != DTENSOR_SHARD ||
             (p->dim == q->dim && dtn_placement_equal(&a->cut, &b->cut, n))) &&
-           (p->lies != DTN_LIES_TERM || p->op == q->op);
+           (p->kind != DTENSOR_PARTIAL || p->op == q->op);
 }
 
 static int kind_of(const struct choosing *c, int i)

@@ -38,10 +38,10 @@ static struct dtensor_placement place_of(const struct dtn_row_place *place,
 {
     struct dtensor_placement p = whole;
 
-    if (place->lies == DTN_LIES_CUT) {
+    if (place->kind == DTENSOR_SHARD) {
         p = *cut;
         p.dim = place->dim;
-    } else if (place->lies == DTN_LIES_TERM) {
+    } else if (place->kind == DTENSOR_PARTIAL) {
         p.kind = DTENSOR_PARTIAL;
         p.op = place->op;
     }
@@ -73,7 +73,7 @@ static void option_terms(const struct dtn_signature *sig,
     for (int t = 0; t < sig->nin + sig->nout; t++) {
         const struct dtn_row_place *place = row_place(sig, option->row, t);
 
-        if (place->lies != DTN_LIES_TERM)
+        if (place->kind != DTENSOR_PARTIAL)
             continue;
         option->terms |= UINT64_C(15) << 4 * t;
         option->redops |= redop_first(place->op) << 4 * t;
@@ -96,7 +96,7 @@ static bool input_same(const struct dtn_signature *sig,
 static bool input_filled(const struct dtn_signature *sig,
                          const struct dtn_option *option, int i, int m)
 {
-    return option->row->in[kind_of(sig, i)].lies == DTN_LIES_TERM &&
+    return option->row->in[kind_of(sig, i)].kind == DTENSOR_PARTIAL &&
            sig->call->in[i].placement[m].kind != DTENSOR_REPLICATE &&
            !input_same(sig, option, i, m);
 }
@@ -114,7 +114,7 @@ static bool picks(const struct dtn_signature *sig,
         (p->kind != DTENSOR_PARTIAL && !dtn_signature_names(sig, p->dim)))
         return true;
     return option->row->collective ||
-           option->row->in[0].lies == DTN_LIES_WHOLE;
+           option->row->in[0].kind == DTENSOR_REPLICATE;
 }
 
 static void option_add(struct dtn_options *options, int m,
@@ -136,7 +136,7 @@ static void option_add(struct dtn_options *options, int m,
     if ((sig->rule->flags & DTN_OP_STAYS && !option->still) ||
         (sig->rule->flags & DTN_OP_INPLACE &&
          (!input_same(sig, option, 0, m) ||
-          row->out[0].lies != row->in[0].lies ||
+          row->out[0].kind != row->in[0].kind ||
           row->out[0].dim != row->in[0].dim)) ||
         !picks(sig, option, m))
         return;
@@ -154,7 +154,7 @@ static void options_other(struct dtn_options *options, int m,
         const struct dtensor_placement *p = &sig->call->in[i].placement[m];
         const struct dtn_row_place *place = &row->in[kind_of(sig, i)];
         bool known = dtn_placement_class(p) != DTENSOR_SHARD ||
-                     place->lies != DTN_LIES_CUT || place->dim != p->dim ||
+                     place->kind != DTENSOR_SHARD || place->dim != p->dim ||
                      (p->kind == DTENSOR_SHARD && !p->sizes);
 
         for (int k = first; k < options->n[m] && !known; k++) {
@@ -209,7 +209,7 @@ static int64_t option_parts(const struct dtn_options *options, int m,
 {
     const struct dtn_row_place *place = &option->row->in[kind];
 
-    if (place->lies != DTN_LIES_CUT || place->dim != d)
+    if (place->kind != DTENSOR_SHARD || place->dim != d)
         return 1;
     return options->sig->call->in[0].mesh->size[m] *
            (option->cut.kind == DTENSOR_STRIDED ? option->cut.block : 1);
@@ -341,7 +341,7 @@ static bool large_at(const struct dtn_options *options,
     const struct dtn_option *option = &options->option[m][choice->at[m]];
     const struct dtn_row_place *place = &option->row->in[kind];
 
-    return place->lies != DTN_LIES_CUT ||
+    return place->kind != DTENSOR_SHARD ||
            options->sig->in[kind].shape[place->dim] >=
                parts(options, choice, n, kind, place->dim);
 }

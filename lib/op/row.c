@@ -41,8 +41,9 @@ static int operand_dim(const struct dtn_operand *operand, int letter)
 
 static struct dtn_row_place place_cut(int dim)
 {
-    return dim >= 0 ? (struct dtn_row_place){ .lies = DTN_LIES_CUT, .dim = dim }
-                    : (struct dtn_row_place){ .lies = DTN_LIES_WHOLE };
+    return (struct dtn_row_place){
+        .kind = dim >= 0 ? DTENSOR_SHARD : DTENSOR_REPLICATE,
+        .dim = dim >= 0 ? dim : 0 };
 }
 
 /* Which terms of the sum have a factor with this letter: a bit set. */
@@ -90,7 +91,7 @@ static bool letter_plain(const struct dtn_signature *sig, int letter)
 static void row_letter(const struct dtn_signature *sig, int letter,
                        struct dtn_rowset *rows)
 {
-    const struct dtn_row_place term = { .lies = DTN_LIES_TERM,
+    const struct dtn_row_place term = { .kind = DTENSOR_PARTIAL,
                                     .op = sig->rule->reduce };
     const unsigned sums = letter_sums(sig, letter);
     const bool reduced = letter_reduced(sig, letter);
@@ -105,7 +106,7 @@ static void row_letter(const struct dtn_signature *sig, int letter,
     }
     for (int i = 0; i < sig->nout; i++) {
         row->out[i] = place_cut(operand_dim(&sig->out[i], letter));
-        if (row->out[i].lies == DTN_LIES_WHOLE && !sig->out[i].constant)
+        if (row->out[i].kind == DTENSOR_REPLICATE && !sig->out[i].constant)
             row->out[i] = term;
     }
 }
@@ -127,9 +128,9 @@ static struct dtn_row_place term_place(char letter)
 
     for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++)
         if (ops[i].letter == letter)
-            return (struct dtn_row_place){ .lies = DTN_LIES_TERM,
+            return (struct dtn_row_place){ .kind = DTENSOR_PARTIAL,
                                        .op = ops[i].op };
-    return (struct dtn_row_place){ .lies = DTN_LIES_WHOLE };
+    return (struct dtn_row_place){ .kind = DTENSOR_REPLICATE };
 }
 
 /* Add "s.>s", with `now` for its capital letters. */
@@ -243,7 +244,7 @@ static bool row_sums(const struct dtn_signature *sig,
                      const struct dtn_rule_row *row)
 {
     for (int i = 0; i < sig->nout; i++)
-        if (row->cuts && row->out[i].lies == DTN_LIES_TERM)
+        if (row->cuts && row->out[i].kind == DTENSOR_PARTIAL)
             return true;
     return false;
 }
@@ -279,9 +280,9 @@ void dtn_rows_make(const struct dtn_signature *sig, unsigned which,
 static size_t place_format(const struct dtn_row_place *place, char *buf,
                            size_t size)
 {
-    if (place->lies == DTN_LIES_CUT)
+    if (place->kind == DTENSOR_SHARD)
         return (size_t)snprintf(buf, size, "S(%d)", place->dim);
-    if (place->lies == DTN_LIES_TERM)
+    if (place->kind == DTENSOR_PARTIAL)
         return (size_t)snprintf(buf, size, "P(%s)",
                                 dtensor_redop_name(place->op));
     return (size_t)snprintf(buf, size, "R");

@@ -7,13 +7,12 @@
 
 #include <stdbool.h>
 
-/* How a tensor lies along one mesh dimension, by a row. */
-enum dtn_lies { DTN_LIES_WHOLE, DTN_LIES_CUT, DTN_LIES_TERM };
-
+/* The placement of a tensor along one mesh dimension, by a row. */
 struct dtn_row_place {
-    enum dtn_lies lies;           /* R, S(dim) or another cut of dim, P(op)   */
-    int dim;                      /* CUT: tensor dimension                    */
-    enum dtensor_redop op;        /* TERM: the reduction                      */
+    enum dtensor_placement_kind kind;            /* REPLICATE; SHARD, also in */
+                                                 /* another way; or PARTIAL   */
+    int dim;                      /* SHARD: tensor dimension                  */
+    enum dtensor_redop op;        /* PARTIAL: the reduction                   */
 };
 
 /* One row: with the inputs so, the outputs are so. */
