@@ -10,9 +10,10 @@
 # hosts.  Of a figure the median over the rounds is shown.  A broadcast of 16
 # MiB is compared with iperf3: both move bytes one way.
 #
-# ROUNDS, CALLS, TESTS and SIZES in the environment choose less or more.
+# ROUNDS, CALLS, TESTS and SIZES choose less or more.  make has a TESTS of its
+# own, so say: make bench-tcp TESTS=broadcast.
 # shellcheck disable=SC2086 # options are words
-set -u
+set -uo pipefail
 src=$(cd "$(dirname "$0")/../.." && pwd)
 build=$(cd "${1:-$src/build}" && pwd) || exit 1
 rounds=${ROUNDS:-4}
@@ -74,7 +75,8 @@ for ((round = 0; round < rounds; round++)); do
         cat errors >&2
     ! command -v iperf3 >/dev/null || echo "tcp 2 iperf3 $(iperf)"
 done >lines
-[ -s lines ] || cat errors >&2
+grep -qv -e iperf3 -e hop lines ||
+    { echo "bench-tcp: no job came to its end" >&2; exit 1; }
 echo "machine: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1), \
 $(nproc) CPUs, load $(cut -d' ' -f1 /proc/loadavg); $rounds rounds of $calls \
 calls; microseconds, the slower rank of each call, medians"
