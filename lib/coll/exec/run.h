@@ -33,6 +33,7 @@ struct dtn_exec_run {
                                            /* access, or NULL                 */
     struct dtn_bounce *bounce[DTN_OUT + 1];        /* bounce buffers of IN    */
                                                    /* and OUT, or NULL        */
+    /* the name of each exposed space, for the peers of each transport */
     struct dtn_remote name[DTN_MAX_TRANSPORTS][DTN_EXEC_NNAMES];
     size_t behind[DTN_EXEC_NNAMES];   /* size of each named space, bytes      */
     uint64_t fingerprint;         /* of the call of this run                  */
