@@ -257,6 +257,27 @@ static void test_halving(void)
        "times, over 1024 %ld times", few, many);
 }
 
+/* ------------------------------------------------------- gathers, scatters */
+
+/* A rank that is not the root has one peer, and looks at no other block. */
+static void test_leaves(void)
+{
+    struct dtn_call call = { .coll = DTN_COLL_GATHER, .n = 131072, .me = 70000,
+                             .dtype = DTENSOR_F32, .count = 1 << 10 };
+    struct dtn_sched sched;
+
+    work = 0;
+    if (dtn_emit_gather_put(&call, &sched, NULL) != 0)
+        exit(1);
+    dtn_sched_fini(&sched);
+    call.coll = DTN_COLL_SCATTER;
+    if (dtn_emit_scatter_put(&call, &sched, NULL) != 0)
+        exit(1);
+    dtn_sched_fini(&sched);
+    ok(work <= 64, "a gather and a scatter of 131,072 ranks look at %ld blocks "
+       "where the rank is not the root", work);
+}
+
 /* ----------------------------------------------------------- groups, queues */
 
 /* A rank sends itself n numbers, each by itself. */
@@ -346,6 +367,7 @@ int main(void)
     test_ways();
     test_plans();
     test_halving();
+    test_leaves();
     ok(ranks_run(2, 60, batch_main, NULL, NULL) == 0, "each tensor of a batch "
        "of 400 takes as many looks as of 25");
     ok(ranks_run(3, 60, models_main, NULL, NULL) == 0,

@@ -53,19 +53,29 @@ static struct dtn_edge pairs_edge(const struct dtn_call *call, int peer)
     return edge;
 }
 
+/* Is the root its only peer? */
+static bool pairs_is_leaf(const struct dtn_call *call)
+{
+    return call->me != call->root && (call->coll == DTN_COLL_GATHER
+                                      || call->coll == DTN_COLL_SCATTER);
+}
+
 /* The peers that may have data for this rank; for sends only the named peers,
  * which may be few in a large world.  In three orders: by position, upward from
  * this rank, and downward from it.  A rank exchanges nothing with itself.
  */
 static int pairs_count(const struct dtn_call *call)
 {
-    return call->coll == DTN_COLL_PAIRS ? call->nedges : call->n;
+    return call->coll == DTN_COLL_PAIRS ? call->nedges
+         : pairs_is_leaf(call) ? 1 : call->n;
 }
 
 static struct dtn_edge pairs_of(const struct dtn_call *call, int edge, int peer)
 {
     struct dtn_edge found = call->coll == DTN_COLL_PAIRS
-                          ? call->edges[edge] : pairs_edge(call, peer);
+                          ? call->edges[edge]
+                          : pairs_edge(call, pairs_is_leaf(call) ? call->root
+                                                                 : peer);
 
     if (found.peer == call->me)
         found.sends = found.receives = 0;
@@ -174,7 +184,9 @@ static void pairs_settle(struct dtn_sched *sched, const struct dtn_call *call)
     struct dtn_range run = { 0, 0 };
     size_t taken = 0;
 
-    for (int r = 0; r <= call->n && !pairs_alone(call); r++) {
+    if (pairs_alone(call) || pairs_is_leaf(call))
+        return;
+    for (int r = 0; r <= call->n; r++) {
         struct dtn_edge edge = { .receives = 0 };
 
         if (r < call->n && r != call->me)
