@@ -281,7 +281,8 @@ static void test_growth(void)
         .redistribute.max_scratch_bytes = SIZE_MAX,
         .transport = { .intra_node = DTN_WIRE_SHM,
                        .inter_node = DTN_WIRE_RC } };
-    struct dtensor_ctx ctx = { .world.cluster = &cluster, .ranks_per_cpu = 2 };
+    struct dtensor_ctx ctx = { .world.cluster = &cluster,
+                               .cpus.ranks_per_cpu = 2 };
     struct dtn_host host = { .nranks = 1 };
     struct dtn_nodes nodes = { .hca = NULL };
     struct dtn_group group = { .ctx = &ctx, .n = 0 };
