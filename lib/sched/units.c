@@ -80,17 +80,22 @@ double dtn_amount_value(const struct dtn_amount *amount,
 
 /* A rank sends to k children at once, each message in p pieces: the first child
  * has its message when k (p - 1) + 1 pieces have left, instead of p, and has
- * k - 1 children.
+ * k - 1 children.  While its first piece leaves, only some of the others are
+ * posted, so its second piece waits for no more than those.
  */
 double dtn_fanned_part(const struct dtn_weight *weight,
                        const struct dtn_units *units,
-                       const struct dtn_peers *part)
+                       const struct dtn_peers *part, double posted)
 {
     const struct dtn_growth level = { .log2n = 1 };
+    const double levels = dtn_term_part(level, part);
     const double pieces = dtn_pieces(units->whole);
+    const double all = levels * (levels - 1) / 2;
+    const double most = fmax(0, levels - 1 - posted);
+    const double second = all - most * (most + 1) / 2;
 
-    return dtn_term_part(weight->fanned, part) * units->whole
-         * (dtn_term_part(level, part) - 1) / 2 * (pieces - 1) / pieces;
+    return pieces < 2 ? 0 : weight->fanned.log2n * units->whole
+         * ((pieces - 2) * all + second) / pieces;
 }
 
 struct dtn_units dtn_units_make(int n, double whole,

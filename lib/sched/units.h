@@ -52,10 +52,11 @@ double dtn_amount_part(const struct dtn_amount *amount,
                        const struct dtn_peers *part);
 
 /* More bytes that pass a port before the largest subtree of a tree can go on,
- * since a rank sends to all its children at once.
+ * since a rank sends to all its children at once.  While a piece leaves it
+ * posts to `posted` children.
  */
 double dtn_fanned_part(const struct dtn_weight *weight,
                        const struct dtn_units *units,
-                       const struct dtn_peers *part);
+                       const struct dtn_peers *part, double posted);
 
 #endif

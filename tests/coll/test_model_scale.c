@@ -3,8 +3,10 @@
  * For every power of two of ranks, hosts of one rank and of eight, the schedule
  * of each algorithm is simulated (sched/play.h) and compared with its rule in
  * emitters.c.  `make check` goes to 64 ranks; `make check-scale` goes to
- * 131,072, prints a table of the algorithms, and names those that it leaves out
- * because their schedules have too many steps.
+ * 131,072, prints a table of the algorithms and a line for each number of
+ * ranks, and names the algorithms that it leaves out because their schedules
+ * have too many steps.  In the environment, DTN_SCALE_FROM is the least number
+ * of ranks, DTN_SCALE_RANKS the largest, and DTN_SCALE_STEPS the most steps.
  *
  * Without this test, a rule that fits 16 ranks could be wrong at 100,000 and
  * choose an algorithm that is many times slower.
@@ -25,11 +27,13 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define EMITTERS_MAX 128
 #define OFF_MAX 1.3               /* a rule that is off by more is wrong      */
 #define HALF_MAX 1.05             /* half of the rules are off by less        */
 #define STEPS_MAX (1 << 22)       /* that are simulated of a call             */
+#define BLOCKS_FROM 2048          /* ranks from which on sizes are of blocks  */
 
 /* How far the rule of an emitter is off. */
 struct fit {
@@ -45,7 +49,8 @@ struct fit {
 
 /* What is simulated, and how far the rules are off. */
 struct scale {
-    int ranks_max, n, capacity, calls, regrets;
+    int ranks_from, ranks_max, n, capacity, calls, regrets;
+    double steps_max;             /* of a call                                */
     double *off;                  /* [n] |log| of predicted against simulated */
     int beyond;                   /* off by more than OFF_MAX                 */
     double worst, regret, worst_regret;
@@ -69,7 +74,7 @@ static double steps_of(struct played *asked)
 
 /* The time in ns, by one host if all do the same; -1: *steps are too many. */
 static double simulated(struct played *asked, const struct dtn_model *model,
-                        double *steps)
+                        double steps_max, double *steps)
 {
     struct dtn_play_job job = { .n = asked->call.n, .emit = played_emit,
         .arg = asked, .stretch = dtn_model_cache_miss_factor(
@@ -80,13 +85,13 @@ static double simulated(struct played *asked, const struct dtn_model *model,
     bool repeats = false;
 
     *steps = steps_of(asked) * model->locals;
-    if (*steps > STEPS_MAX)
+    if (*steps > steps_max)
         return -1;
     if (dtn_play_repeats(&job, model->locals, &repeats, &err) == 0 && repeats)
         job.period = model->locals;
     else
         *steps *= model->hosts;
-    if (*steps > STEPS_MAX)
+    if (*steps > steps_max)
         return -1;
     dtn_play_machine_of(model, &machine);
     if (dtn_play(&machine, &job, 1, NULL, &result, &err) != 0)
@@ -145,9 +150,10 @@ static void scale_left_out(const struct scale *scale)
 
         if (fit->left_out > 0)
             note("left out: %s %s from %d ranks on, %d calls; the first has "
-                 "%.0f steps, more than %d",
+                 "%.0f steps, more than %.0f",
                  dtn_coll_name(dtn_emitters[e].coll), dtn_emitters[e].name,
-                 fit->left_from, fit->left_out, fit->left_steps, STEPS_MAX);
+                 fit->left_from, fit->left_out, fit->left_steps,
+                 scale->steps_max);
     }
 }
 
@@ -170,7 +176,7 @@ static void scale_call(struct scale *scale, struct played *asked,
          asked->emitter++) {
         if (!dtn_emitter_runs(asked->emitter, &asked->call, model))
             continue;
-        ns = simulated(asked, model, &steps);
+        ns = simulated(asked, model, scale->steps_max, &steps);
         if (ns < 0) {
             scale_leave(&scale->fit[asked->emitter - dtn_emitters],
                         asked->call.n, steps);
@@ -200,7 +206,11 @@ static void scale_ranks(struct scale *scale, struct dtn_model *model,
                         const struct dtn_transport_conf *conf, int n,
                         int locals)
 {
-    static const size_t sizes[] = { 64, 8 << 10, 1 << 20, 64 << 20 };
+    static const size_t wholes[] = { 64, 8 << 10, 1 << 20, 64 << 20 };
+    static const size_t blocks[] = { 8, 64 << 10, 8 << 20 };
+    const bool in_blocks = n >= BLOCKS_FROM;
+    const size_t *sizes = in_blocks ? blocks : wholes;
+    const size_t nsizes = in_blocks ? DTN_COUNT(blocks) : DTN_COUNT(wholes);
     int *host = malloc((size_t)n * sizeof *host);
     struct played asked;
 
@@ -212,12 +222,12 @@ static void scale_ranks(struct scale *scale, struct dtn_model *model,
     model->reach = locals > 1 ? DTN_REACH_HOST : DTN_REACH_PUT;
     model->ranks_per_device = locals;
     model->eager_bytes = dtn_model_group_eager(model, conf, n);
-    for (size_t s = 0; host && s < DTN_COUNT(sizes); s++)
+    for (size_t s = 0; host && s < nsizes; s++)
         for (int coll = 0; coll <= DTN_COLL_BARRIER; coll++) {
             asked.call = (struct dtn_call){ .coll = (enum dtn_coll)coll,
                 .n = n, .dtype = DTENSOR_U8, .count = sizes[s],
                 .hosts = host, .eager_bytes = model->eager_bytes };
-            if (dtn_call_blocked(&asked.call))
+            if (dtn_call_blocked(&asked.call) && !in_blocks)
                 asked.call.count /= (size_t)n;
             if (coll == DTN_COLL_BARRIER)
                 asked.call.count = 0;
@@ -227,6 +237,43 @@ static void scale_ranks(struct scale *scale, struct dtn_model *model,
             scale_call(scale, &asked, model);
         }
     free(host);
+}
+
+static double cpu_seconds(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static int left_out(const struct scale *scale)
+{
+    int left = 0;
+
+    for (int e = 0; dtn_emitters[e].emit; e++)
+        left += scale->fit[e].left_out;
+    return left;
+}
+
+/* Over so many ranks, and what came of it. */
+static void scale_row(struct scale *scale, struct dtn_model *model,
+                      const struct dtn_transport_conf *conf, int n, int locals)
+{
+    const double begin = cpu_seconds(), worst = scale->worst;
+    const int before = scale->n, beyond = scale->beyond;
+    const int left = left_out(scale);
+
+    scale->worst = 0;
+    scale_ranks(scale, model, conf, n, locals);
+    if (scale->prints) {
+        printf("# %d ranks, %d on a host: %d played, %d beyond, %.2f at worst, "
+               "%d left out, %.0f s of CPU\n", n, locals, scale->n - before,
+               scale->beyond - beyond, exp(scale->worst),
+               left_out(scale) - left, cpu_seconds() - begin);
+        fflush(stdout);
+    }
+    scale->worst = fmax(scale->worst, worst);
 }
 
 static int ascending(const void *a, const void *b)
@@ -251,7 +298,8 @@ static void test_scale(struct scale *scale, const char *name,
     dtn_model_costs(&cluster, &model);
     model.incast_factor = 0;      /* no switch that loses time is simulated   */
     for (int n = 2 * locals; n <= scale->ranks_max; n *= 2)
-        scale_ranks(scale, &model, &cluster.transport, n, locals);
+        if (n >= scale->ranks_from)
+            scale_row(scale, &model, &cluster.transport, n, locals);
     if (scale->prints) {
         scale_table(scale);
         scale_left_out(scale);
@@ -271,7 +319,11 @@ static void test_scale(struct scale *scale, const char *name,
 int main(void)
 {
     const char *ranks = getenv("DTN_SCALE_RANKS");
-    struct scale scale = { .ranks_max = ranks ? atoi(ranks) : 64,
+    const char *from = getenv("DTN_SCALE_FROM");
+    const char *steps = getenv("DTN_SCALE_STEPS");
+    struct scale scale = { .ranks_from = from ? atoi(from) : 0,
+                           .ranks_max = ranks ? atoi(ranks) : 64,
+                           .steps_max = steps ? atof(steps) : STEPS_MAX,
                            .capacity = 20000, .prints = ranks != NULL };
 
     scale.off = calloc((size_t)scale.capacity, sizeof *scale.off);
