@@ -282,43 +282,46 @@ DTN_FUNCTION float dtn_less_f32(float x, float most)
     return dtn_narrow_float(a < b ? a : b);
 }
 
-/* x times half of erfc(-x / sqrt(2)): x, or 0 for a negative x, less |x| times
- * half of erfc(|x| / sqrt(2)), which is 0 below 2^-126.  That is made of
- * exp(-x^2 / 2), of which x^2 + 2 k log(2) remains beside 2^k.  x - x is a NaN
- * for an infinity.
+/* From here on GELU of -x is 0, and 2^k of the functions below, too. */
+#define DTN_GELU_FAR_F32 13.27F
+
+/* x Phi(x), where Phi is the normal distribution: x, or 0 for a negative x,
+ * less |x| Phi(-|x|), which is 0 below 2^-126.  That is w = |x| / (|x| + 3.75)
+ * times a polynomial of w - 1/2, times exp(-x^2 / 2) = 2^k exp(-c u).  In u =
+ * x^2 + 2 k log(2) the float next to 2 log(2) is exact, and so is the sum
+ * before that of the rounding error of x^2; its own error is in c.  x - x is a
+ * NaN for an infinity.
  */
 DTN_FUNCTION float dtn_gelu_f32(float x)
 {
-    const float size = dtn_less_f32(fabsf(x), 13.3F);
-    const float over = 1.0F / (size + 3.75F), t = (size - 3.75F) * over;
-    const float y = horner_f32(gelu_f32, POLY_TERMS(gelu_f32), t);
-    const float shifted = fma_f32(size * size, -0x1.715476p-1F,
-                                  DTN_ROUNDER_F32);
-    const float k = shifted - DTN_ROUNDER_F32;
-    const float near = fma_f32(size, size, k * 0x1.62e4p+0F);
-    const float u = fma_f32(k, 0x1.7f7d1cp-19F, near);
+    const float size = dtn_less_f32(fabsf(x), DTN_GELU_FAR_F32);
+    const float w = size / (size + 3.75F);
+    const float y = horner_f32(gelu_f32, POLY_TERMS(gelu_f32), w - 0.5F);
+    const float square = size * size;
+    const float shifted = fma_f32(square, -0x1.715476p-1F, DTN_ROUNDER_F32);
+    const float near = fma_f32(shifted - DTN_ROUNDER_F32, 0x1.62e43p+0F,
+                               square);
+    const float u = near + fma_f32(size, size, -square);
     const float rest = u * horner_f32(gelu_exp_f32, POLY_TERMS(gelu_exp_f32),
                                       u);
-    const float power = k < -126.5F ? 0.0F : dtn_power_of_f32(shifted, 0);
 
-    return fma_f32(-fma_f32(rest, y, y), size * over * power,
+    return fma_f32(-fma_f32(rest, y, y), w * dtn_power_of_f32(shifted, 0),
                    x < 0.0F ? x - x : x);
 }
 
 /* The same with the digits that bf16 has, for an x of which x^2 is exact. */
 DTN_FUNCTION float dtn_gelu_bf16(float x)
 {
-    const float size = dtn_less_f32(fabsf(x), 13.3F);
-    const float over = 1.0F / (size + 4.0F), t = (size - 4.0F) * over;
-    const float y = horner_f32(gelu_bf16, POLY_TERMS(gelu_bf16), t);
+    const float size = dtn_less_f32(fabsf(x), DTN_GELU_FAR_F32);
+    const float w = size / (size + 4.0F);
+    const float y = horner_f32(gelu_bf16, POLY_TERMS(gelu_bf16), w - 0.5F);
     const float square = size * size;
     const float shifted = fma_f32(square, -0x1.715476p-1F, DTN_ROUNDER_F32);
-    const float k = shifted - DTN_ROUNDER_F32;
-    const float f = fma_f32(square, -0x1.715476p-1F, -k);
+    const float f = fma_f32(square, -0x1.715476p-1F,
+                            DTN_ROUNDER_F32 - shifted);
     const float rest = f * horner_f32(exp2_bf16, POLY_TERMS(exp2_bf16), f);
-    const float power = k < -126.5F ? 0.0F : dtn_power_of_f32(shifted, 0);
 
-    return fma_f32(-fma_f32(rest, y, y), size * over * power,
+    return fma_f32(-fma_f32(rest, y, y), w * dtn_power_of_f32(shifted, 0),
                    x < 0.0F ? x - x : x);
 }
 

@@ -63,20 +63,32 @@ def quantile(p):
     return z
 
 
-def tail(name, ctype, middle, ends, degree, scale=mpf(1), part=1):
-    """part (x + middle) exp(y^2) erfc(y), y = scale x, which has no zeros."""
+def tail(name, ctype, middle, ends, degree):
+    """(x + middle) exp(x^2) erfc(x), which has no zeros."""
     def value(t):
         x = middle * (1 + t) / (1 - t)
-        return part * erfcx(scale * x) * (x + middle)
+        return erfcx(x) * (x + middle)
 
     low, high = (mpf(x) for x in ends)
     c, e = fit(value, [(x - middle) / (x + middle) for x in (low, high)], degree)
-    where = f"{ends[0]} <= x <= {ends[1]}"
     m = mp.nstr(middle, 3, strip_zeros=True)
-    by = "x" if scale == 1 else "y = x / sqrt(2)"
-    half = "" if part == 1 else "1/2 "
-    emit(name, ctype, c, e * scale / mpf("0.56") / part,
-         f"{half}(x + {m}) exp({by[0]}^2) erfc({by}) of (x - {m}) / (x + {m}),\n * {where}")
+    emit(name, ctype, c, e / mpf("0.56"),
+         f"(x + {m}) exp(x^2) erfc(x) of (x - {m}) / (x + {m}),\n"
+         f" * {ends[0]} <= x <= {ends[1]}")
+
+
+def gelu(name, middle, end, degree, factor):
+    """Phi(-x) (x + middle) exp(factor x^2), over x / (x + middle) - 1/2."""
+    def value(t):
+        x = middle * (1 + 2 * t) / (1 - 2 * t)
+        return (x + middle) * mp.exp(factor * x * x) * \
+            mp.erfc(x / mp.sqrt(2)) / 2
+
+    c, e = fit(value, [-mpf(1) / 2, end / (end + middle) - mpf(1) / 2], degree)
+    m = mp.nstr(middle, 3)
+    emit(name, "float", c, e * 2,
+         f"Phi(-x) (x + {m}) exp({mp.nstr(factor, 11)} x^2) of x / (x + {m}) "
+         f"- 1/2,\n * 0 <= x <= {mp.nstr(end, 4)}")
 
 
 def atanh_rest(y):
@@ -114,12 +126,14 @@ def operators(tiny, eighth):
     emit("erf_short", "double", c, e * mpf("0.53"),
          "(erf x - 2 x / sqrt(pi)) / x^3 of x^2, |x| <= 0.72")
     tail("erfcx_short", "double", 3, ("0.71", "5.96"), 15)
-    tail("gelu_f32", "float", mpf("3.75"), ("0", "13.3"), 8, mp.sqrt(mpf(1) / 2), mpf(1) / 2)
-    c, e = fit(series(lambda u: mp.expm1(-u / 2) / u, mpf(10) ** -15,
-                      -mpf(1) / 2), [-2 * half, 2 * half], 5)
+    # exp(-x^2 / 2) is 2^k exp(-c u), u = x^2 + k log(2) / c, which is a float.
+    c_of_u = mp.log(2) / (mpf(0x162e43) / 2 ** 20)
+    gelu("gelu_f32", mpf("3.75"), mpf("13.27"), 8, c_of_u)
+    c, e = fit(series(lambda u: mp.expm1(-c_of_u * u) / u, mpf(10) ** -15,
+                      -c_of_u), [-2 * half, 2 * half], 4)
     emit("gelu_exp_f32", "float", c, e * 2 * half,
-         "(exp(-u/2) - 1) / u, |u| <= log(2)")
-    tail("gelu_bf16", "float", mpf("4"), ("0", "13.3"), 4, mp.sqrt(mpf(1) / 2), mpf(1) / 2)
+         f"(exp(-{mp.nstr(c_of_u, 11)} u) - 1) / u, |u| <= log(2)")
+    gelu("gelu_bf16", mpf("4"), mpf("13.27"), 4, mpf(1) / 2)
     for name, degree in (("exp2_f32", 4), ("exp2_bf16", 2)):
         c, e = fit(series(lambda f: (2 ** f - 1) / f, mpf(10) ** -15,
                           mp.log(2)), [-mpf("0.5001"), mpf("0.5001")], degree)
