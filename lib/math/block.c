@@ -156,7 +156,7 @@ void *dtn_block_place(const struct dtn_storage *how, void *at, void *buffer)
 }
 
 void dtn_block_store(const struct dtn_storage *how, void *at, int64_t n,
-                     void *buffer)
+                     const void *buffer)
 {
     _Alignas(64) char raw[DTN_BLOCK_BYTES];
 

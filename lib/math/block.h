@@ -33,6 +33,6 @@ const void *dtn_block_load(const struct dtn_storage *how, const void *at,
  */
 void *dtn_block_place(const struct dtn_storage *how, void *at, void *buffer);
 void dtn_block_store(const struct dtn_storage *how, void *at, int64_t n,
-                     void *buffer);
+                     const void *buffer);
 
 #endif

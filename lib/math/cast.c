@@ -145,22 +145,46 @@ static void cast_block(enum dtensor_dtype out, enum dtensor_dtype in,
         give_imaginary(made, n);
 }
 
+/* n elements of two types with one type of computation: loaded to where they
+ * are stored from.
+ */
+static void cast_alike(const struct dtn_storage *out,
+                       const struct dtn_storage *in, void *at, const void *src,
+                       int64_t n)
+{
+    _Alignas(64) char room[DTN_BLOCK_BYTES];
+    void *to = dtn_block_place(out, at, room);
+    const void *from = dtn_block_load(in, src, n, to);
+
+    if (to == room)
+        dtn_block_store(out, at, n, from);
+}
+
+static void cast_differing(const struct dtn_storage *out,
+                           const struct dtn_storage *in, void *at,
+                           const void *src, int64_t n)
+{
+    _Alignas(64) char room[DTN_BLOCK_BYTES], made[DTN_BLOCK_BYTES];
+    void *to = dtn_block_place(out, at, made);
+
+    cast_block(out->dtype, in->dtype, to, dtn_block_load(in, src, n, room), n);
+    if (to == made)
+        dtn_block_store(out, at, n, made);
+}
+
 static void cast_run(const struct dtn_loop *loop,
                      const struct dtn_storage *out,
                      const struct dtn_storage *in)
 {
-    _Alignas(64) char room[DTN_BLOCK_BYTES], made[DTN_BLOCK_BYTES];
-
     for (int64_t i = 0; i < loop->run; i += DTN_BLOCK) {
         const int64_t n = loop->run - i < DTN_BLOCK ? loop->run - i : DTN_BLOCK;
         char *at = loop->at[0] + i * out->step * (int64_t)loop->size[0];
         const char *src = loop->at[1] + i * in->step * (int64_t)loop->size[1];
-        void *to = dtn_block_place(out, at, made);
 
-        cast_block(out->dtype, in->dtype, to,
-                   dtn_block_load(in, src, n, room), n);
-        if (to == made)
-            dtn_block_store(out, at, n, made);
+        if (out->work == in->work)
+            cast_alike(out, in, at, src, n);
+        else
+            cast_differing(out, in, at, src, n);
     }
 }
 

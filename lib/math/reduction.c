@@ -65,7 +65,16 @@ static double row_total(struct reduction *r, enum dtn_total kind, double total,
     return total;
 }
 
-/* Which total it is, of a float; DTN_TOTALS: more than one. */
+/* The total of |x|^p; DTN_TOTALS: none that needs no other argument. */
+static enum dtn_total total_of_power(double p)
+{
+    return p == 0 ? DTN_TOTAL_COUNT : p == 1 ? DTN_TOTAL_ABS
+         : p == 2 ? DTN_TOTAL_SQUARES : DTN_TOTALS;
+}
+
+/* Which total it is, of a float, with the middle 0; DTN_TOTALS: none, or more
+ * than one.
+ */
 static enum dtn_total total_of(const struct reduction *r)
 {
     switch (r->kind) {
@@ -73,6 +82,10 @@ static enum dtn_total total_of(const struct reduction *r)
     case DTN_REDUCE_PROD: return DTN_TOTAL_PROD;
     case DTN_REDUCE_MAX: return DTN_TOTAL_MAX;
     case DTN_REDUCE_MIN: return DTN_TOTAL_MIN;
+    case DTN_REDUCE_POWSUM: return total_of_power(r->p);
+    case DTN_REDUCE_NORM:
+        return !isinf(r->p) ? total_of_power(r->p)
+             : r->p > 0 ? DTN_TOTAL_MOST : DTN_TOTAL_LEAST;
     default: return DTN_TOTALS;
     }
 }
@@ -85,16 +98,12 @@ static double row_variance(struct reduction *r)
     return squares / (r->count > r->p ? r->count - r->p : 0.0);
 }
 
-/* Of p = 2 it is the middle of the squares that is 0. */
 static double row_powers(struct reduction *r)
 {
-    if (r->p == 0)
-        return row_total(r, DTN_TOTAL_COUNT, 0, 0);
-    if (r->p == 1)
-        return row_total(r, DTN_TOTAL_ABS, 0, 0);
-    if (r->p == 2)
-        return row_total(r, DTN_TOTAL_SQUARES, 0, 0);
-    return row_total(r, DTN_TOTAL_POWERS, 0, r->p);
+    const enum dtn_total kind = total_of_power(r->p);
+
+    return kind == DTN_TOTALS ? row_total(r, DTN_TOTAL_POWERS, 0, r->p)
+                              : row_total(r, kind, 0, 0);
 }
 
 static double row_norm(struct reduction *r)
@@ -257,6 +266,17 @@ static double complex row_complex(struct reduction *r)
  */
 enum several { ONE, ROWS, COLUMNS };
 
+/* Of columns of narrow floats columns_block() joins other blocks than of a row.
+ * That changes no bits unless sums of f64 are rounded.
+ */
+static bool rounded(const struct reduction *r)
+{
+    const enum dtn_total total = total_of(r);
+
+    return r->rows.how[IN].dtype != r->rows.how[IN].work &&
+           (total == DTN_TOTAL_ABS || total == DTN_TOTAL_SQUARES);
+}
+
 static enum several several_of(const struct reduction *r)
 {
     const struct dtn_strips *rows = &r->rows;
@@ -268,7 +288,8 @@ static enum several several_of(const struct reduction *r)
         return ONE;
     if (how->step == 1)
         return how->dtype == how->work && rows->row.ndim == 0 ? ROWS : ONE;
-    return rows->outer.step[IN] == 1 && rows->outer.run >= 8 ? COLUMNS : ONE;
+    return rows->outer.step[IN] == 1 && rows->outer.run >= 8 && !rounded(r)
+               ? COLUMNS : ONE;
 }
 
 /* A block of the columns; of narrow floats some rows at a time are widened. */
@@ -309,12 +330,26 @@ static int64_t several_width(const struct reduction *r)
     return beside < most ? beside : most;
 }
 
+static double several_first(const struct reduction *r)
+{
+    switch (total_of(r)) {
+    case DTN_TOTAL_PROD: return 1;
+    case DTN_TOTAL_MAX: return (double)-INFINITY;
+    case DTN_TOTAL_MIN: case DTN_TOTAL_LEAST: return (double)INFINITY;
+    default: return 0;
+    }
+}
+
+static double several_end(const struct reduction *r, double total)
+{
+    return r->kind == DTN_REDUCE_MEAN ? total / r->count
+         : r->kind == DTN_REDUCE_NORM && r->p == 2 ? sqrt(total) : total;
+}
+
 static void several_reduce(struct reduction *r, enum several several)
 {
     const struct dtn_storage *out = &r->rows.how[OUT];
-    const double first = r->kind == DTN_REDUCE_PROD ? 1
-                       : r->kind == DTN_REDUCE_MAX ? (double)-INFINITY
-                       : r->kind == DTN_REDUCE_MIN ? (double)INFINITY : 0;
+    const double first = several_first(r);
     const int64_t width = several_width(r);
     struct dtn_strips *rows = &r->rows;
     const int64_t apart = rows->outer.step[OUT] *
@@ -331,7 +366,7 @@ static void several_reduce(struct reduction *r, enum several several)
         columns_block(r, width, total);
     for (int64_t k = 0; k < width; k++)
         dtn_store(out->dtype, rows->row.at[OUT] + k * apart, 0,
-                  r->kind == DTN_REDUCE_MEAN ? total[k] / r->count : total[k]);
+                  several_end(r, total[k]));
 }
 
 /* ------------------------------------------------------------ all rows --- */

@@ -1,12 +1,15 @@
 /* test_sums.c - a sum has the same bits at every vector width
  *
  * Sums of blocks of all lengths, of f64, of f16 and of the same numbers as f32;
- * and of columns of f16, some of which have an infinity or a NaN.
+ * and of columns of f16, some of which have an infinity or a NaN.  Norms of
+ * columns have the bits of norms of rows.
  *
  * Without this test, the loop that is written for one width could add in
  * another order than the others, or lose numbers behind the last whole vector.
  */
+#include "math/array.h"
 #include "math/block.h"
+#include "math/reduction.h"
 #include "math/totals.h"
 #include "math/width.h"
 #include "base/dtype.h"
@@ -122,10 +125,64 @@ static void test_columns(void)
        "width: %d differ", differ);
 }
 
+/* Norms of columns, of which several are computed at once, have the bits that
+ * they have as rows: a rank with fewer columns computes them one by one.
+ */
+enum { LONG = 1100, WIDE = 70 };
+
+static int norms_differ(const struct dtn_array *columns,
+                        const struct dtn_array *rows)
+{
+    static const double powers[] = { 0, 1, 2, (double)INFINITY,
+                                     -(double)INFINITY };
+    const int64_t beside[] = { 1, WIDE }, below[] = { WIDE, 1 };
+    double norms[WIDE], wanted[WIDE];
+    const struct dtn_array out = dtn_array_packed(norms, DTENSOR_F64, 2,
+                                                  beside);
+    const struct dtn_array to = dtn_array_packed(wanted, DTENSOR_F64, 2, below);
+    int differ = 0;
+
+    for (int p = 0; p < 8; p++) {
+        const int kind = p < 5 ? DTN_REDUCE_NORM : DTN_REDUCE_POWSUM;
+
+        dtn_reduce_dims(kind, &out, columns, powers[p % 5]);
+        dtn_reduce_dims(kind, &to, rows, powers[p % 5]);
+        differ += memcmp(norms, wanted, sizeof norms) != 0;
+    }
+    return differ;
+}
+
+static void test_norms(enum dtensor_dtype dtype)
+{
+    static double x[LONG * WIDE], turned[LONG * WIDE];
+    const int64_t shape[] = { LONG, WIDE }, other[] = { WIDE, LONG };
+    const struct dtn_array in = dtn_array_packed(x, dtype, 2, shape);
+    const struct dtn_array rows = dtn_array_packed(turned, dtype, 2, other);
+    int differ = 0;
+
+    for (size_t i = 0; i < LONG; i++)
+        for (size_t k = 0; k < WIDE; k++) {
+            const double some = ldexp(rand_below(&seed, 2001) - 1000,
+                                      rand_below(&seed, 40) - 25);
+
+            dtn_store(dtype, x, i * WIDE + k, some);
+            dtn_store(dtype, turned, k * LONG + i, some);
+        }
+    for (int width = 0; width < 3 && dtn_width_force(width); width++)
+        differ += norms_differ(&in, &rows);
+    dtn_width_force(-1);
+    ok(differ == 0, "norms of columns of %s have the bits of rows",
+       dtensor_dtype_name(dtype));
+}
+
 int main(void)
 {
     seed = rand_seed(9);
     test_sum_widths();
     test_columns();
+    test_norms(DTENSOR_F32);
+    test_norms(DTENSOR_F64);
+    test_norms(DTENSOR_BF16);
+    test_norms(DTENSOR_F16);
     return done();
 }
