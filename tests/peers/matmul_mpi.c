@@ -1,7 +1,8 @@
 /* matmul_mpi.c - a product of matrices cut over ranks, ours and ScaLAPACK's
  *
- * C = A B of n x n floats.  Ours: A is S(0), B is S(1), so that B is gathered
- * in each call.  ScaLAPACK thinks in column-major order,
+ * C = A B of n x n floats.  Ours: A is S(0), B is S(1) and gathered in each
+ * call, so that C is S(0): of both as they are the cheapest product is terms of
+ * a sum, which psgemm does not leave.  ScaLAPACK thinks in column-major order,
  * where our rows are the columns of the transpose: it computes C' = B' A' with
  * all three cut along their columns, in blocks of n / ranks and of 64.  All
  * take turns, a call each, and start from a barrier; the slowest rank counts,
@@ -34,6 +35,7 @@ struct bench {
     struct dtensor_ctx *ctx;
     int n, mine, grid;            /* n x n; rows of a rank; BLACS context     */
     struct dtensor *a, *b, *c;    /* S(0), S(1), S(0)                         */
+    struct dtensor *whole;        /* B as R                                   */
     float *at, *bt, *ct;          /* ScaLAPACK's parts                        */
 };
 
@@ -69,11 +71,12 @@ static void fill(const struct bench *b, float *part, int which, int columns)
 
 static void call_ours(const struct bench *b)
 {
-    const struct dtensor *const in[] = { b->a, b->b };
+    const struct dtensor *const in[] = { b->a, b->whole };
     struct dtensor_error err;
     struct dtensor *out = b->c;
 
-    if (dtensor_op_into("matmul", 2, in, NULL, 1, &out, &err) != 0)
+    if (dtensor_redistribute_into(b->b, b->whole, &err) != 0 ||
+        dtensor_op_into("matmul", 2, in, NULL, 1, &out, &err) != 0)
         die("matmul", err.text);
 }
 
@@ -168,6 +171,7 @@ static void measure_size(struct dtensor_ctx *ctx, int n, int calls)
     b.a = tensor(&b, "S(0)");
     b.b = tensor(&b, "S(1)");
     b.c = tensor(&b, "S(0)");
+    b.whole = tensor(&b, "R");
     b.at = part_of(&b);
     b.bt = part_of(&b);
     b.ct = part_of(&b);
@@ -185,6 +189,7 @@ static void measure_size(struct dtensor_ctx *ctx, int n, int calls)
     dtensor_destroy(b.a);
     dtensor_destroy(b.b);
     dtensor_destroy(b.c);
+    dtensor_destroy(b.whole);
 }
 
 int main(int argc, char **argv)

@@ -7,7 +7,7 @@ Both compute from the same inputs, which are the memory of our tensors, into
 memory that is there already, in turn, a call each.  Of each the median of its
 CPU time counts; a ratio is of ours to PyTorch's: below 1 we are faster.  "off"
 is the largest difference of two results, relative to the largest result.  OPS
-in the environment names some operators, "sum exp".  Run by op.sh.
+in the environment names some operators, "sum of columns,exp".  Run by op.sh.
 """
 import ctypes
 import math
@@ -21,7 +21,8 @@ import torch
 torch.set_num_threads(1)
 aten = torch.ops.aten
 TYPES = {"f32": torch.float32, "f64": torch.float64, "bf16": torch.bfloat16,
-         "f16": torch.float16, "i64": torch.int64}
+         "f16": torch.float16, "i64": torch.int64, "bool": torch.bool}
+CAST = {"f32": "bf16", "f64": "f32", "bf16": "f32", "f16": "f32"}
 
 
 class Library:
@@ -74,7 +75,7 @@ class Library:
             op.encode(), len(inputs), ins, args, 1, outs, self.error))
 
 
-def cases(rows, columns):
+def cases(rows, columns, dtype):
     """name, operator, args, letters of inputs, output's shape, PyTorch's."""
     whole = (rows, columns)
 
@@ -95,20 +96,32 @@ def cases(rows, columns):
            lambda i, o: aten.mm.out(i[0], i[1].t(), out=o))
     yield ("add", "add", "", "xy", whole, lambda i, o: aten.add.out(*i, out=o))
     yield ("mul", "mul", "", "xy", whole, lambda i, o: aten.mul.out(*i, out=o))
+    yield ("div", "div", "", "xy", whole, lambda i, o: aten.div.out(*i, out=o))
+    yield ("add a row", "add", "", "xv", whole,
+           lambda i, o: aten.add.out(*i, out=o))
+    yield ("where", "where", "", "bxy", whole,
+           lambda i, o: aten.where.self_out(*i, out=o))
+    yield (f"to {CAST[dtype]}", "cast", f"dtype={CAST[dtype]}", "x", whole,
+           lambda i, o: o.copy_(i[0]))
     for name in ("relu", "exp", "log", "tanh", "sigmoid", "gelu", "silu",
                  "softplus", "erf", "erfc", "expm1", "log1p", "log2", "sin",
                  "cos", "sinh", "sqrt", "rsqrt"):
         yield unary(name)
     yield ("pow", "pow", "p=2.5", "x", whole,
            lambda i, o: aten.pow.Tensor_Scalar_out(i[0], 2.5, out=o))
-    yield ("sum", "sum", "dim=1", "x", (rows,),
-           lambda i, o: aten.sum.IntList_out(i[0], [1], out=o))
-    yield ("sum-first", "sum", "dim=0", "x", (columns,),
-           lambda i, o: aten.sum.IntList_out(i[0], [0], out=o))
-    yield ("amax", "amax", "dim=1", "x", (rows,),
-           lambda i, o: aten.amax.out(i[0], [1], out=o))
-    yield ("argmax", "argmax", "dim=1", "x", (rows,),
-           lambda i, o: aten.argmax.out(i[0], 1, out=o))
+    for name, dim, shape in (("", 1, (rows,)),
+                             (" of columns", 0, (columns,))):
+        yield (f"sum{name}", "sum", f"dim={dim}", "x", shape,
+               lambda i, o, d=dim: aten.sum.IntList_out(i[0], [d], out=o))
+        yield (f"mean{name}", "mean", f"dim={dim}", "x", shape,
+               lambda i, o, d=dim: aten.mean.out(i[0], [d], out=o))
+        yield (f"norm{name}", "norm", f"p=2,dim={dim}", "x", shape,
+               lambda i, o, d=dim: aten.linalg_vector_norm.out(i[0], 2, [d],
+                                                               out=o))
+        yield (f"amax{name}", "amax", f"dim={dim}", "x", shape,
+               lambda i, o, d=dim: aten.amax.out(i[0], [d], out=o))
+        yield (f"argmax{name}", "argmax", f"dim={dim}", "x", shape,
+               lambda i, o, d=dim: aten.argmax.out(i[0], d, out=o))
     yield ("softmax", "softmax", "dim=1", "x", whole,
            lambda i, o: aten._softmax.out(i[0], 1, False, out=o))
     yield ("log_softmax", "log_softmax", "dim=1", "x", whole,
@@ -123,14 +136,16 @@ def cases(rows, columns):
 
 def inputs_of(library, letters, dtype, rows, columns):
     shapes = {"x": (rows, columns), "y": (rows, columns), "t": (columns, rows),
-              "v": (columns,), "i": (rows,)}
+              "b": (rows, columns), "v": (columns,), "i": (rows,)}
     ours, theirs = [], []
     for letter in letters:
-        kind = "i64" if letter == "i" else dtype
+        kind = {"i": "i64", "b": "bool"}.get(letter, dtype)
         ours.append(library.tensor(kind, shapes[letter]))
         theirs.append(library.seen(ours[-1], kind, shapes[letter]))
         if letter == "i":
             theirs[-1].copy_(torch.randint(0, rows, (rows,)))
+        elif letter == "b":
+            theirs[-1].copy_(torch.randint(0, 2, shapes[letter]))
         else:
             theirs[-1].copy_(torch.rand(shapes[letter]) * 3.75 + 0.25)
     return ours, theirs
@@ -151,7 +166,7 @@ def median_us(calls, *contestants):
 def compare(library, case, dtype, rows, columns, calls):
     name, op, args, letters, shape, peer = case
     ours, theirs = inputs_of(library, letters, dtype, rows, columns)
-    kind = "i64" if op == "argmax" else dtype
+    kind = {"argmax": "i64", "cast": CAST[dtype]}.get(op, dtype)
     out = library.tensor(kind, shape)
     call = library.into(op, ours, library.args(args), out)
     made = torch.empty(shape, dtype=TYPES[kind])
@@ -159,7 +174,7 @@ def compare(library, case, dtype, rows, columns, calls):
     made = peer(theirs, made)
     got = library.seen(out, kind, shape).double()
     off = (got - made.double()).abs().max() / made.double().abs().max()
-    print(f"{name:12} {dtype:5} {us[0]:10.1f} {us[1]:10.1f} "
+    print(f"{name:17} {dtype:5} {us[0]:10.1f} {us[1]:10.1f} "
           f"{us[0] / us[1]:7.2f} {off.item():9.1e}", flush=True)
     for tensor in [*ours, out]:
         library.lib.dtensor_destroy(tensor)
@@ -186,11 +201,11 @@ def main():
     calls = int(sys.argv[4]) if len(sys.argv) > 4 else 30
     slower = []
     print(f"PyTorch {torch.__version__}, 1 thread; {rows} x {columns}, medians "
-          f"of {calls} calls, us\n{'operator':12} {'type':5} {'ours':>10} "
+          f"of {calls} calls, us\n{'operator':17} {'type':5} {'ours':>10} "
           f"{'PyTorch':>10} {'ratio':>7} {'off':>9}")
-    only = os.environ.get("OPS", "").split()
+    only = [op for op in os.environ.get("OPS", "").split(",") if op]
     for dtype in ("f32", "f64", "bf16", "f16"):
-        for case in cases(rows, columns):
+        for case in cases(rows, columns, dtype):
             if only and case[0] not in only:
                 continue
             if case[1] == "matmul" and dtype == "f16":
