@@ -6,25 +6,33 @@
  * so that those who give up at the same time know the same losses, and name the
  * same one of them: the lowest leader of a host, else the lowest rank.
  *
- * A leader comes first because the ranks behind it hear of no other loss.
- * Ranks 2 (a leader) and 1 of two hosts of two are killed: rank 3 knows only of
- * rank 2, whose loss it sees in the page of the host; rank 0 knows both.
+ * A leader comes first because the ranks behind it may hear of no other loss.
+ * Ranks 2 (a leader) and 1 of two hosts of two are killed: rank 3 sees the loss
+ * of rank 2 in the page of the host, and connects to rank 0 (repair.c), which
+ * knows of rank 1.  Until the name has come over that connection, rank 3 waits,
+ * for three heartbeats at most.
  *
  * A rank whose way to the others is lost hears no name.  If that loss is older
  * than the one that it waits for, the others have named it since.  And it does
  * not wait for ever for a rank behind such a loss: see dtn_boot_lost_way().
  */
+#include "boot/agree.h"
+#include "base/error.h"
 #include "base/wait.h"
 #include "boot/boot.h"
+#include "boot/news.h"
 #include "boot/pulse.h"
 #include "boot/state.h"
 #include "boot/tree.h"
+#include "boot/words.h"
 #include "cluster/cluster.h"
 #include "dtensor.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
+
+enum { APART_BEATS = 3 };
 
 #define TOGETHER_NS (50 * DTN_BOOT_MS)
 #define QUIET_NS (10 * DTN_BOOT_MS)
@@ -57,26 +65,6 @@ static bool agree_together(const struct dtn_boot *boot, int r, int rank)
         && other->heard_ns > mine->heard_ns - together_ns;
 }
 
-/* Has this leader, before it died, told a loss that all others know, too?  They
- * may not know yet of its own, for its kernel frees its memory first.  It had
- * time for that if the loss came over it, not from the page of the host.
- */
-static bool agree_told_before(const struct dtn_boot *boot, int leader, int rank)
-{
-    const struct dtn_peer_failure *dead = &boot->peer_failures[leader];
-    bool told = false;
-
-    if (dead->loss != DTN_LOSS_DIED
-        || !dtn_boot_tree_passes(boot, boot->rank, leader))
-        return false;
-    for (int r = 0; r < boot->cluster->world_size; r++)
-        told = told || (agree_together(boot, r, rank)
-                        && boot->peer_failures[r].heard_ns < dead->heard_ns
-                           - (dtn_boot_tree_same_host(boot, r, boot->rank)
-                              ? QUIET_NS : 0));
-    return told;
-}
-
 /* Of the ranks that were lost when this one was: the lowest leader of a host,
  * else the lowest.
  */
@@ -87,8 +75,7 @@ static int agree_lowest(const struct dtn_boot *boot, int rank)
     for (int r = 0; r < boot->cluster->world_size; r++) {
         const bool leads = dtn_boot_tree_leader(boot, r) == r;
 
-        if (!agree_together(boot, r, rank)
-            || (leads && agree_told_before(boot, r, rank)))
+        if (!agree_together(boot, r, rank))
             continue;
         if (leads)
             return r;
@@ -180,6 +167,43 @@ static int64_t agree_quiet_ns(const struct dtn_boot *boot)
     return last_ns + QUIET_NS;
 }
 
+/* The highest rank over which news comes to this one: up the tree until a loss,
+ * whose host hears of each other in its page.
+ */
+static int agree_top(const struct dtn_boot *boot, int rank)
+{
+    int up = dtn_boot_tree_parent(boot, rank);
+
+    while (up >= 0 && !agree_lost(&boot->peer_failures[up])) {
+        rank = up;
+        up = dtn_boot_tree_parent(boot, rank);
+    }
+    if (up >= 0 && dtn_boot_tree_same_host(boot, up, rank))
+        while (++up < rank)
+            if (!agree_lost(&boot->peer_failures[up]))
+                return up;
+    return rank;
+}
+
+/* Is this rank cut off from the lowest one that is left? */
+static bool agree_apart(const struct dtn_boot *boot)
+{
+    int lowest = 0;
+
+    while (lowest < boot->rank && agree_lost(&boot->peer_failures[lowest]))
+        lowest++;
+    return agree_top(boot, boot->rank) != agree_top(boot, lowest);
+}
+
+/* A part of the tree that is cut off leaves it to the others to name a rank,
+ * until it is connected again (repair.c) and the name has come.
+ */
+static int64_t agree_apart_ns(const struct dtn_boot *boot)
+{
+    return boot->nhosts > 1 && agree_apart(boot)
+         ? APART_BEATS * boot->cluster->transport.heartbeat_ns : 0;
+}
+
 bool dtn_boot_undecided(const struct dtn_boot *boot, int rank)
 {
     const struct dtn_peer_failure *failure = &boot->peer_failures[rank];
@@ -193,6 +217,7 @@ bool dtn_boot_undecided(const struct dtn_boot *boot, int rank)
     named = agree_named(boot);
     soon = now < failure->heard_ns + agree_together_ns(boot, failure->loss);
     return named < 0 ? soon || now < agree_quiet_ns(boot)
+                       || now < failure->heard_ns + agree_apart_ns(boot)
          : soon && agree_loss_of(boot, named) == DTN_LOSS_NONE;
 }
 
@@ -217,6 +242,32 @@ int dtn_boot_agree(struct dtn_boot *boot, int rank, enum dtn_loss *loss)
     if (named >= 0)
         *loss = agree_loss_of(boot, named);
     return dtn_pulse_agree(&boot->pulse, named >= 0 ? named : rank, loss);
+}
+
+/* -------------------------------------------------------------- joining --- */
+
+bool dtn_agree_behind(struct dtn_boot *boot)
+{
+    const int leader = dtn_boot_tree_leader(boot, boot->rank);
+    char name[DTN_HOST_MAX + 32];
+    enum dtn_loss loss;
+    int named;
+
+    if (boot->failure.code != DTENSOR_EPEER || boot->failure.rank != leader
+        || boot->rank == leader || boot->nhosts < 2 || !boot->heart)
+        return false;
+    dtn_boot_watch_start(boot);
+    dtn_boot_hold(boot);
+    dtn_news_lost(boot, NULL, leader, DTN_LOSS_DIED);
+    dtn_boot_release(boot);
+    named = dtn_boot_agree(boot, leader, &loss);
+    if (named != leader)
+        dtn_fail_rank(&boot->failure, DTENSOR_EPEER, named, "boot: %s died or "
+                      "left while ranks joined (see its output)",
+                      dtn_boot_rank_name(boot, named, name, sizeof name));
+    dtn_boot_report_failure(boot, named, DTENSOR_EPEER,
+                            &(struct dtn_mismatch){ .rank = 0 });
+    return true;
 }
 
 /* ------------------------------------------------------------ lost ways --- */

@@ -16,9 +16,11 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "base/wait.h"
+#include "boot/agree.h"
 #include "boot/auth.h"
 #include "boot/bypass.h"
 #include "boot/child.h"
+#include "boot/door.h"
 #include "boot/drain.h"
 #include "boot/fail.h"
 #include "boot/frame.h"
@@ -333,7 +335,8 @@ static void boot_settle(struct dtn_boot *boot, int64_t start_ns)
     dtn_boot_unlisten(boot);
     dtn_boot_route_close(&boot->aside);
     dtn_boot_child_keep_tree(boot);
-    if (boot->nhosts < 3)         /* no link can be made around another      */
+    if (dtn_door_rank(boot, boot->rank, boot->rank
+                      - boot->hosts[boot->host]->first_rank) < 0)
         dtn_boot_auth_close(&boot->auth);
     boot->identity = NULL;
     free(boot->answer);
@@ -419,6 +422,8 @@ int dtn_boot_allgather(struct dtn_boot *boot, const struct dtn_blob *mine,
     table = dtn_boot_gather_take(boot);
     if (rc == 0)
         *tablep = table;
+    else if (dtn_agree_behind(boot) && err)
+        *err = boot->failure;
     boot->mine_fd = -1;
     return rc;
 }
@@ -447,6 +452,7 @@ void dtn_boot_close(struct dtn_boot *boot)
     dtn_boot_leave(boot);
     dtn_heart_stop(boot);
     dtn_bypass_close(boot);
+    dtn_door_close(boot);
     dtn_boot_unlisten(boot);
     dtn_boot_auth_close(&boot->auth);
     dtn_boot_route_close(&boot->up);

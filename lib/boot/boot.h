@@ -7,6 +7,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct dtn_log;
@@ -140,6 +141,14 @@ int dtn_boot_beat_open(struct dtn_boot *boot, int *fd,
 int dtn_boot_beat_start(struct dtn_boot *boot, int fd,
                         struct dtensor_error *err);
 void dtn_boot_beat_await(const struct dtn_boot *boot);
+
+/* Listen for ranks of other hosts that lose their way to the rest of the job.
+ * The port; 0: this rank need not, or cannot.  doors: those of all ranks, 2
+ * bytes each, are at this place of their blobs, where these are so long.
+ */
+uint16_t dtn_boot_door_open(struct dtn_boot *boot);
+void dtn_boot_doors(struct dtn_boot *boot, const struct dtn_table *all,
+                    size_t at);
 
 /* Use the tree to watch the ranks from now on.  No allgather may follow. */
 void dtn_boot_watch_start(struct dtn_boot *boot);

@@ -1,8 +1,7 @@
 /* bypass.c - a connection around a silent link between two hosts
  *
  * Host 0 and host 2 receive nothing from each other.  Host 0 reports this to
- * host 1, which connects to host 2; host 2 listens since the link became
- * silent:
+ * host 1, which connects to the door of host 2 (door.c):
  *
  *          0                    0
  *         / x                  /
@@ -16,9 +15,6 @@
  * children lose the root, the second connects to the first.  So no part of the
  * tree is connected twice, and flooded messages come to an end.
  *
- * No host listens before a link is silent.  A host that connects must prove
- * that it belongs to the job, as when ranks join (knock.c).
- *
  * Host 1 may still be joining when host 2 has lost the root, or be lost too.
  * Then nobody connects to host 2, and nobody answers it.  But the kernel of a
  * reachable host refuses its connections.  So host 2 tries to connect to host 1
@@ -28,10 +24,10 @@
 #include "boot/bypass.h"
 #include "base/wait.h"
 #include "boot/boot.h"
+#include "boot/door.h"
 #include "boot/frame.h"
 #include "boot/knock.h"
 #include "boot/link.h"
-#include "boot/listen.h"
 #include "boot/news.h"
 #include "boot/silence.h"
 #include "boot/socket.h"
@@ -49,12 +45,11 @@
 #define RETRY_NS (20 * DTN_BOOT_MS)
 #define NEVER INT64_MAX
 
-enum { WITNESSES = 2, OUTS = 5 + WITNESSES, INS = 4, SUSPECTS = 3 };
+enum { WITNESSES = 2, OUTS = 10 + WITNESSES, SUSPECTS = 3 };
 
 struct dtn_bypass {
-    struct dtn_boot_route out[OUTS];  /* [nout] to hosts behind a neighbour   */
+    struct dtn_boot_route out[OUTS];  /* [nout] to doors that may be needed   */
     int nout;                         /* the most that can be needed          */
-    struct dtn_boot_link in[INS];     /* who connected and has proved nothing */
     int64_t until_ns;                 /* when all this ends; 0: it is over    */
     struct bypass_suspect {
         int rank;                     /* the silent leader                    */
@@ -64,7 +59,6 @@ struct dtn_bypass {
     int nread;                        /* silences that were looked at         */
     uint32_t asked;                   /* bits of `out`: only asked for a sign */
     uint32_t there;                   /* bits of `out`: their hosts answered  */
-    struct dtn_boot_addrs at;         /* where this host listens              */
 };
 
 /* The place of this rank in `out`, as a bit; 0: it is not there. */
@@ -87,17 +81,24 @@ static void bypass_tried(struct dtn_boot *boot, int rank, int error)
     boot->bypass->there |= bypass_bit(boot->bypass, rank);
 }
 
-/* Connect to the host of this rank, which has lost its parent. */
-static void bypass_call(struct dtn_boot *boot, int rank)
+void dtn_bypass_call(struct dtn_boot *boot, int rank)
 {
     const int64_t now = dtn_now_ns();
     struct dtn_bypass *bypass = boot->bypass;
 
     for (int i = 0; bypass && i < bypass->nout; i++)
         if (bypass->out[i].target == rank && bypass->out[i].next_ns == NEVER) {
+            bypass->asked &= ~(UINT32_C(1) << i);
             bypass->out[i].next_ns = now;
             bypass->until_ns = now + 2 * dtn_silence_patience_ns(boot);
         }
+}
+
+/* Is there a sign of this rank's host? */
+static void bypass_ask(struct dtn_boot *boot, int rank)
+{
+    dtn_bypass_call(boot, rank);
+    boot->bypass->asked |= bypass_bit(boot->bypass, rank);
 }
 
 /* The link from a leader to a child host is silent: connect to that host if it
@@ -112,7 +113,7 @@ static void bypass_help(struct dtn_boot *boot,
         && boot->rank != of
         && (from == 0 ? of == dtn_boot_tree_other(boot)
             : dtn_boot_tree_parent(boot, from) == boot->rank))
-        bypass_call(boot, of);
+        dtn_bypass_call(boot, of);
 }
 
 /* -------------------------------------------------------------- silence --- */
@@ -122,12 +123,12 @@ static void bypass_orphan(struct dtn_boot *boot, int parent)
 {
     const int other = dtn_boot_tree_other(boot);
 
-    dtn_boot_listen_again(boot, &boot->bypass->at);
-    bypass_call(boot, other);
     if (parent > 0 || boot->rank < other)
-        boot->bypass->asked |= bypass_bit(boot->bypass, other);
+        bypass_ask(boot, other);
+    else
+        dtn_bypass_call(boot, other);
     for (int i = 0; i < WITNESSES; i++)
-        bypass_call(boot, dtn_boot_tree_witness(boot, i));
+        bypass_ask(boot, dtn_boot_tree_witness(boot, i));
 }
 
 static void bypass_begin(struct dtn_boot *boot, int rank)
@@ -148,7 +149,7 @@ static void bypass_begin(struct dtn_boot *boot, int rank)
         return;
     }
     for (int i = 0; i < 2; i++)
-        bypass_call(boot, dtn_boot_tree_below(boot, rank, i));
+        dtn_bypass_call(boot, dtn_boot_tree_below(boot, rank, i));
 }
 
 void dtn_bypass_silent(struct dtn_boot *boot, struct dtn_boot_link *link)
@@ -161,41 +162,14 @@ void dtn_bypass_silent(struct dtn_boot *boot, struct dtn_boot_link *link)
     link->state = DTN_LINK_IDLE;
     if (link->detour)
         return;
-    if (!boot->bypass || boot->bypass->nsuspects == SUSPECTS)
+    if (!boot->bypass || boot->nhosts < 3
+        || boot->bypass->nsuspects == SUSPECTS)
         dtn_silence_judge(boot, rank);
     else
         bypass_begin(boot, rank);
 }
 
 /* ----------------------------------------------------------- connecting --- */
-
-/* It belongs to the tree from now on: it gets what the others have heard. */
-static void bypass_adopt(struct dtn_boot *boot, struct dtn_boot_link *link,
-                         int rank)
-{
-    const size_t n = (size_t)boot->nchildren + 1;
-    struct dtn_boot_link *children, *child;
-
-    children = realloc(boot->children, n * sizeof *children);
-    if (!children) {
-        dtn_frame_close(&link->io);
-        link->state = DTN_LINK_IDLE;
-        return;
-    }
-    boot->children = children;
-    boot->capacity = (int)n;
-    child = &children[boot->nchildren++];
-    *child = *link;
-    dtn_frame_init(&link->io, -1, false);
-    link->state = DTN_LINK_IDLE;
-    child->rank = rank;
-    child->detour = true;
-    child->state = DTN_LINK_JOINED;
-    bypass_tried(boot, rank, 0);
-    child->io.accepts = DTN_FRAMES_WATCHED;
-    dtn_silence_repeat(boot, child);
-    dtn_news_repeat(boot, child);
-}
 
 static void bypass_again(struct dtn_boot_route *route, int64_t now)
 {
@@ -223,15 +197,20 @@ static void bypass_knock(struct dtn_boot *boot, struct dtn_boot_route *route,
                          int64_t now)
 {
     struct pollfd p = { route->link.io.fd, POLLOUT, 0 };
+    bool refused;
 
     if (poll(&p, 1, 0) != 1)
         return;
     if (dtn_boot_socket_connected(p.fd) != 0) {
         bypass_tried(boot, route->target, errno);
+        refused = errno == ECONNREFUSED;
         bypass_again(route, now);
-    } else if (boot->bypass->asked
-               & bypass_bit(boot->bypass, route->target)) {
-        bypass_tried(boot, route->target, 0);
+        if (refused)
+            route->next_ns = NEVER;
+        return;
+    }
+    bypass_tried(boot, route->target, 0);
+    if (boot->bypass->asked & bypass_bit(boot->bypass, route->target)) {
         bypass_again(route, now);
         route->next_ns = NEVER;
     } else if (!dtn_boot_knock(boot, &route->link)) {
@@ -272,7 +251,7 @@ static void bypass_read(struct dtn_boot *boot, struct dtn_boot_route *route,
         return;
     if (got == DTN_FRAME_READY && frame.type == DTN_FRAME_WELCOME) {
         route->next_ns = NEVER;
-        bypass_adopt(boot, &route->link, route->target);
+        dtn_door_adopt(boot, &route->link, route->target);
     } else if (got != DTN_FRAME_READY || !bypass_hello(boot, route, &frame)) {
         bypass_again(route, now);
     } else {
@@ -291,90 +270,6 @@ static void bypass_out(struct dtn_boot *boot, struct dtn_boot_route *route,
         bypass_read(boot, route, now);
 }
 
-/* ------------------------------------------------------------ listening --- */
-
-/* May this rank connect here? */
-static bool bypass_knows(const struct dtn_boot *boot, uint32_t rank)
-{
-    const int up = dtn_boot_tree_parent(boot, boot->rank);
-
-    if (rank >= (uint32_t)boot->cluster->world_size)
-        return false;
-    return up > 0 ? (int)rank == dtn_boot_tree_parent(boot, up)
-         : up == 0 && (int)rank != boot->rank
-           && dtn_boot_tree_parent(boot, (int)rank) == 0
-           && dtn_boot_tree_leader(boot, (int)rank) == (int)rank;
-}
-
-static bool bypass_welcome(struct dtn_boot *boot, struct dtn_boot_link *link,
-                           const struct dtn_frame *hello)
-{
-    unsigned char body[4];
-    const struct dtn_frame frame = { .type = DTN_FRAME_WELCOME,
-                                     .size = sizeof body, .body = body };
-    uint32_t rank;
-
-    if (hello->size < DTN_FRAME_HELLO_BYTES)
-        return false;
-    rank = dtn_frame_get32(hello->body);
-    if (!bypass_knows(boot, rank)
-        || dtn_frame_get64(hello->body + 16) != boot->digest)
-        return false;
-    dtn_frame_put32(body, (uint32_t)boot->rank);
-    if (!dtn_frame_post(&link->io, &frame, false))
-        return false;
-    dtn_frame_flush(&link->io);
-    bypass_adopt(boot, link, (int)rank);
-    return true;
-}
-
-static void bypass_in(struct dtn_boot *boot, struct dtn_boot_link *link,
-                      int64_t now)
-{
-    struct dtn_frame frame;
-    enum dtn_frame_got got;
-    bool good = now - link->since_ns < DTN_BOOT_HANDSHAKE_NS;
-
-    while (good && link->state != DTN_LINK_IDLE) {
-        got = dtn_frame_recv(&link->io, &frame);
-        if (got == DTN_FRAME_MORE)
-            return;
-        good = got == DTN_FRAME_READY
-            && (frame.type == DTN_FRAME_KNOCK
-                ? dtn_boot_knock_answer(boot, link, &frame)
-                : frame.type == DTN_FRAME_PROOF
-                ? dtn_boot_knock_check(boot, link, &frame)
-                : bypass_welcome(boot, link, &frame));
-        dtn_frame_flush(&link->io);
-    }
-    dtn_frame_close(&link->io);
-    link->state = DTN_LINK_IDLE;
-}
-
-/* The connection that is kept longest without a proof gives its place away. */
-static void bypass_accept(struct dtn_boot *boot, int64_t now)
-{
-    struct dtn_bypass *bypass = boot->bypass;
-    struct dtn_boot_link *link = bypass->in;
-    struct dtensor_error ignored;
-    int rc, fd = boot->tcp_fd < 0 ? -1
-               : dtn_boot_socket_accept(boot, false, &ignored, &rc);
-
-    if (fd < 0)
-        return;
-    for (int i = 0; i < INS; i++)
-        if (bypass->in[i].state == DTN_LINK_IDLE
-            || (link->state != DTN_LINK_IDLE
-                && bypass->in[i].since_ns < link->since_ns))
-            link = &bypass->in[i];
-    dtn_frame_close(&link->io);
-    memset(link, 0, sizeof *link);
-    dtn_frame_init(&link->io, fd, false);
-    link->io.accepts = DTN_FRAME_BIT(DTN_FRAME_KNOCK);
-    link->state = DTN_LINK_KNOCKING;
-    link->since_ns = now;
-}
-
 /* ------------------------------------------------------------- progress --- */
 
 static void bypass_end(struct dtn_boot *boot)
@@ -387,11 +282,6 @@ static void bypass_end(struct dtn_boot *boot)
         bypass->out[i].link.state = DTN_LINK_IDLE;
         bypass->out[i].next_ns = NEVER;
     }
-    for (int i = 0; i < INS; i++) {
-        dtn_frame_close(&bypass->in[i].io);
-        bypass->in[i].state = DTN_LINK_IDLE;
-    }
-    dtn_boot_unlisten(boot);
 }
 
 /* The parent is lost.  So is the host that would connect to this one instead,
@@ -403,7 +293,8 @@ static void bypass_both(struct dtn_boot *boot, int parent)
 
     if (dtn_boot_tree_parent(boot, boot->rank) == parent && other >= 0
         && boot->answered
-        && !(boot->bypass->there & bypass_bit(boot->bypass, other)))
+        && !(boot->bypass->there & bypass_bit(boot->bypass, other))
+        && !dtn_door_linked(boot, other))
         dtn_silence_judge(boot, other);
 }
 
@@ -424,6 +315,16 @@ static void bypass_decide(struct dtn_boot *boot, int64_t now)
     }
 }
 
+bool dtn_bypass_busy(const struct dtn_boot *boot)
+{
+    bool busy = false;
+
+    for (int i = 0; boot->bypass && boot->bypass->until_ns > 0
+         && i < boot->bypass->nout; i++)
+        busy = busy || boot->bypass->out[i].link.state > DTN_LINK_IDLE;
+    return busy;
+}
+
 bool dtn_bypass_undecided(const struct dtn_boot *boot)
 {
     return boot->bypass && boot->bypass->nsuspects > 0;
@@ -437,10 +338,6 @@ void dtn_bypass_progress(struct dtn_boot *boot, int64_t now)
         bypass_help(boot, &boot->silences[bypass->nread]);
     if (!bypass || bypass->until_ns == 0)
         return;
-    bypass_accept(boot, now);
-    for (int i = 0; i < INS; i++)
-        if (bypass->in[i].state != DTN_LINK_IDLE)
-            bypass_in(boot, &bypass->in[i], now);
     for (int i = 0; i < bypass->nout; i++)
         bypass_out(boot, &bypass->out[i], now);
     bypass_decide(boot, now);
@@ -450,45 +347,77 @@ void dtn_bypass_progress(struct dtn_boot *boot, int64_t now)
 
 /* ----------------------------------------------------------------- open --- */
 
+static const struct dtn_boot_addrs *bypass_known(const struct dtn_boot *boot,
+                                                 int rank)
+{
+    const struct dtn_bypass *bypass = boot->bypass;
+
+    if (boot->up.resolved >= 0
+        && dtn_boot_tree_same_host(boot, boot->up.resolved, rank))
+        return &boot->up.addrs;
+    for (int i = 0; i < bypass->nout; i++)
+        if (dtn_boot_tree_same_host(boot, bypass->out[i].target, rank))
+            return &bypass->out[i].addrs;
+    return NULL;
+}
+
+/* Look up where its door is, once for each host. */
 static void bypass_may_call(struct dtn_boot *boot, int rank)
 {
     struct dtn_bypass *bypass = boot->bypass;
     struct dtn_boot_route *route = &bypass->out[bypass->nout];
+    const struct dtn_boot_addrs *known;
     struct dtensor_error ignored;
 
-    if (rank < 0 || rank == boot->rank)
+    if (rank < 0 || rank == boot->rank || bypass->nout == OUTS
+        || dtn_door_port(boot, rank) == 0)
         return;
+    known = bypass_known(boot, rank);
     dtn_boot_route_init(route, rank, NEVER);
-    if (dtn_boot_socket_resolve(boot, rank, &route->addrs, &ignored) != 0)
+    if (known)
+        route->addrs = *known;
+    else if (dtn_boot_socket_resolve(boot, rank, &route->addrs, &ignored) != 0)
         return;
+    dtn_boot_socket_set_port(&route->addrs, dtn_door_port(boot, rank));
     route->resolved = rank;
     bypass->nout++;
 }
 
+/* All doors of a host. */
+static void bypass_may_call_host(struct dtn_boot *boot, int leader)
+{
+    for (int i = 0; leader >= 0 && i < DTN_DOORS; i++)
+        bypass_may_call(boot, dtn_door_rank(boot, leader, i));
+}
+
+/* Of a leader: the hosts around each neighbour. */
+static void bypass_around(struct dtn_boot *boot)
+{
+    for (int i = 0; boot->rank > 0 && i < WITNESSES; i++)
+        bypass_may_call(boot, dtn_boot_tree_witness(boot, i));
+    for (int i = 0; i < 2 * dtn_boot_tree_child_hosts(boot); i++)
+        bypass_may_call(boot, dtn_boot_tree_below(
+            boot, dtn_boot_tree_child(boot, i / 2), i % 2));
+}
+
 void dtn_bypass_open(struct dtn_boot *boot)
 {
-    const bool leads = boot->rank == dtn_boot_tree_leader(boot, boot->rank);
-    struct dtensor_error ignored;
+    const int leader = dtn_boot_tree_leader(boot, boot->rank);
 
-    if (!leads || boot->nhosts < 3)
+    if (!boot->door)
         return;
     boot->bypass = calloc(1, sizeof *boot->bypass);
     if (!boot->bypass)
         return;
-    dtn_boot_socket_resolve(boot, boot->rank, &boot->bypass->at, &ignored);
-    for (int i = 0; i < INS; i++)
-        dtn_frame_init(&boot->bypass->in[i].io, -1, false);
-    if (boot->rank > 0)
-        bypass_may_call(boot, dtn_boot_tree_other(boot));
-    for (int i = 0; boot->rank > 0 && i < WITNESSES; i++) {
-        const int rank = dtn_boot_tree_witness(boot, i);
-
-        bypass_may_call(boot, rank);
-        boot->bypass->asked |= bypass_bit(boot->bypass, rank);
+    if (leader > 0) {
+        bypass_may_call_host(boot, dtn_boot_tree_parent(boot, leader));
+        bypass_may_call_host(boot, dtn_boot_tree_other(boot));
     }
-    for (int i = 0; i < 2 * dtn_boot_tree_child_hosts(boot); i++)
-        bypass_may_call(boot, dtn_boot_tree_below(
-            boot, dtn_boot_tree_child(boot, i / 2), i % 2));
+    if (boot->rank == leader)
+        bypass_around(boot);
+    for (int i = 0; boot->rank != leader
+         && i < dtn_boot_tree_child_hosts(boot); i++)
+        bypass_may_call(boot, dtn_boot_tree_child(boot, i));
 }
 
 void dtn_bypass_close(struct dtn_boot *boot)

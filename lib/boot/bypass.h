@@ -17,6 +17,15 @@ struct dtn_boot_link;
 void dtn_bypass_open(struct dtn_boot *boot);
 void dtn_bypass_close(struct dtn_boot *boot);
 
+/* Connect to the door of this rank, if it is one that this rank may need: the
+ * doors of the hosts above, the leaders around, for a rank that is no leader
+ * those below.
+ */
+void dtn_bypass_call(struct dtn_boot *boot, int rank);
+
+/* Is a connection being made? */
+bool dtn_bypass_busy(const struct dtn_boot *boot);
+
 /* Nothing has come from the leader of another host for dead_after. */
 void dtn_bypass_silent(struct dtn_boot *boot, struct dtn_boot_link *link);
 

@@ -9,13 +9,19 @@
  * below it have left.  Those leaders wait for the ranks below them in the same
  * way.  If all ranks make the same calls, this takes a millisecond.  Meanwhile
  * the leader sends heartbeats and forwards news.  A rank need not stay if it
- * has failed itself or knows who is lost, because it has told the ranks below
- * it.  A rank that hears nothing from a host below it waits for the verdict.
+ * has failed itself, because it has told the ranks below it.  A rank that hears
+ * nothing from a host below it waits for the verdict.
+ *
+ * A rank that knows who is lost stays until the leaders next to it have given
+ * up or left, and 50 ms after a loss, but for four heartbeats at most.  One of
+ * them may be dead without its kernel having said so.  The ranks behind it
+ * connect when they know (repair.c), and hear from this one whom all name.
  */
 #include "boot/leave.h"
 #include "base/wait.h"
 #include "boot/boot.h"
 #include "boot/bypass.h"
+#include "boot/door.h"
 #include "boot/state.h"
 #include "boot/watch.h"
 #include "cluster/cluster.h"
@@ -26,6 +32,8 @@
 
 #define NAP_FIRST_NS 50000
 #define NAP_LAST_NS 5000000
+#define CALLS_NS (50 * DTN_BOOT_MS)
+enum { LAST_BEATS = 4 };
 
 /* Does a rank that runs hear through this one? */
 static bool leave_below(const struct dtn_boot *boot)
@@ -40,15 +48,44 @@ static bool leave_below(const struct dtn_boot *boot)
     return false;
 }
 
+/* Is a leader connected that may not know yet who is lost? */
+static bool leave_untold(const struct dtn_boot *boot,
+                         const struct dtn_boot_link *link)
+{
+    return link->state == DTN_LINK_JOINED && !link->io.local
+        && boot->peer_failures[link->rank].order == 0;
+}
+
+/* Does a neighbour not know yet that a rank is lost?  It may be lost itself,
+ * and who is behind it connects when it knows.
+ */
+static bool leave_unknown(const struct dtn_boot *boot)
+{
+    const int64_t now = dtn_now_ns();
+    const int64_t end = boot->peer_failures[boot->rank].heard_ns
+        + LAST_BEATS * boot->cluster->transport.heartbeat_ns;
+    bool waits = dtn_door_busy(boot) || leave_untold(boot, &boot->up.link);
+
+    for (int i = 0; i < boot->nchildren; i++)
+        waits = waits || leave_untold(boot, &boot->children[i]);
+    for (int r = 0; r < boot->cluster->world_size; r++)
+        waits = waits
+            || (boot->peer_failures[r].loss != DTN_LOSS_NONE
+                && now < boot->peer_failures[r].heard_ns + CALLS_NS);
+    return waits && now < end;
+}
+
 static bool leave_stays(struct dtn_boot *boot)
 {
     bool stays;
 
     dtn_boot_tend(boot);
     dtn_boot_hold(boot);
-    stays = boot->peer_failures[boot->rank].code == 0
-         && dtn_boot_first_loss(boot) < 0
-         && (leave_below(boot) || dtn_bypass_undecided(boot));
+    if (dtn_boot_first_loss(boot) >= 0)
+        stays = boot->nhosts > 1 && leave_unknown(boot);
+    else
+        stays = boot->peer_failures[boot->rank].code == 0
+             && (leave_below(boot) || dtn_bypass_undecided(boot));
     dtn_boot_release(boot);
     return stays;
 }

@@ -18,7 +18,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -74,9 +76,9 @@ static int listen_fail_port(const struct dtn_boot *boot, int sys_errno,
 }
 
 /* Returns 0, errno, or -1: no socket was made, see *err. */
-static int listen_at(struct dtn_boot *boot,
-                            const struct dtn_boot_addr *at,
-                            struct dtensor_error *err)
+static int listen_at(const struct dtn_boot *boot,
+                     const struct dtn_boot_addr *at, int *fdp,
+                     struct dtensor_error *err)
 {
     int fd = dtn_boot_socket_open(boot, at->family, err), on = 1, saved;
 
@@ -85,7 +87,7 @@ static int listen_at(struct dtn_boot *boot,
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (bind(fd, (const struct sockaddr *)&at->u, at->len) == 0 &&
         listen(fd, SOMAXCONN) == 0) {
-        boot->tcp_fd = fd;
+        *fdp = fd;
         return 0;
     }
     saved = errno;
@@ -104,7 +106,7 @@ static int listen_any(struct dtn_boot *boot,
     int failed = EADDRNOTAVAIL, got;
 
     for (int i = 0; i < addrs->n; i++) {
-        got = listen_at(boot, &addrs->addr[i], err);
+        got = listen_at(boot, &addrs->addr[i], &boot->tcp_fd, err);
         if (got <= 0)
             return got;
         if (i == 0 || got != EADDRNOTAVAIL) {
@@ -158,14 +160,29 @@ void dtn_boot_relisten(struct dtn_boot *boot)
         listen_any(boot, &addrs, &at, &ignored);
 }
 
-void dtn_boot_listen_again(struct dtn_boot *boot,
-                           const struct dtn_boot_addrs *at)
+static uint16_t listen_port(int fd)
 {
-    const struct dtn_boot_addr *failed;
-    struct dtensor_error ignored;
+    struct sockaddr_in6 at = { 0 };   /* the port is where AF_INET has it     */
+    socklen_t size = sizeof at;
 
-    if (boot->tcp_fd < 0)
-        listen_any(boot, at, &failed, &ignored);
+    return getsockname(fd, (struct sockaddr *)&at, &size) == 0
+         ? ntohs(at.sin6_port) : 0;
+}
+
+int dtn_boot_listen_free(const struct dtn_boot *boot, uint16_t *port)
+{
+    struct dtensor_error ignored;
+    struct dtn_boot_addrs at;
+    int fd = -1;
+
+    if (dtn_boot_socket_resolve(boot, boot->rank, &at, &ignored) != 0)
+        return -1;
+    dtn_boot_socket_set_port(&at, 0);
+    for (int i = 0; i < at.n && fd < 0; i++)
+        if (listen_at(boot, &at.addr[i], &fd, &ignored) != 0)
+            fd = -1;
+    *port = fd >= 0 ? listen_port(fd) : 0;
+    return fd;
 }
 
 /* Do two hosts have an address in common? */

@@ -6,6 +6,7 @@
 #include "dtensor.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Open the listeners that this rank needs.  A leader without child hosts also
  * opens one, if it can: there it receives the failure of its parent.  *taken:
@@ -20,9 +21,7 @@ void dtn_boot_unlisten(struct dtn_boot *boot);
  */
 void dtn_boot_relisten(struct dtn_boot *boot);
 
-/* Listen for other hosts again, at one of these addresses, if one is free. */
-struct dtn_boot_addrs;
-void dtn_boot_listen_again(struct dtn_boot *boot,
-                           const struct dtn_boot_addrs *at);
+/* Listen at a port that the system chooses; -1: it gives none. */
+int dtn_boot_listen_free(const struct dtn_boot *boot, uint16_t *port);
 
 #endif

@@ -3,12 +3,15 @@
  * Of each rank the first news counts: it died, it left, or it gave up because
  * of another.  Of calls, which ranks report when they differ, the last are
  * kept.  What is new is forwarded to all neighbours but the one that sent it.
+ * Losses also go to the page of the host: its ranks are no neighbours any more
+ * if their leader is lost.
  */
 #include "boot/news.h"
 #include "base/sparse.h"
 #include "base/wait.h"
 #include "boot/boot.h"
 #include "boot/frame.h"
+#include "boot/pulse.h"
 #include "boot/record.h"
 #include "boot/state.h"
 #include "cluster/cluster.h"
@@ -118,6 +121,20 @@ void dtn_news_note(struct dtn_boot *boot, const struct dtn_boot_link *from,
     failure->heard_ns = dtn_now_ns();
     failure->order = ++boot->npeer_failures;    /* the rest is read after it  */
     news_tell(boot, from, rank, failure);
+    if (news->code == DTENSOR_EPEER && boot->nhosts > 1)
+        dtn_pulse_post(&boot->pulse, rank, news->culprit, news->loss);
+}
+
+void dtn_news_read(struct dtn_boot *boot)
+{
+    struct dtn_peer_failure news = { .code = DTENSOR_EPEER };
+    const uint32_t world = (uint32_t)boot->cluster->world_size;
+    int rank;
+
+    while (dtn_pulse_read(&boot->pulse, &rank, &news.culprit, &news.loss))
+        if ((uint32_t)rank < world && (uint32_t)news.culprit < world
+            && news.loss < DTN_NLOSSES && rank != boot->rank)
+            dtn_news_note(boot, NULL, rank, &news);
 }
 
 void dtn_boot_report_failure(struct dtn_boot *boot, int culprit, int code,

@@ -37,6 +37,9 @@ void dtn_news_note(struct dtn_boot *boot, const struct dtn_boot_link *from,
 void dtn_news_call(struct dtn_boot *boot, const struct dtn_boot_link *from,
                    int rank, const struct dtn_call_record *record);
 
+/* Note what other ranks of the host have posted in its page. */
+void dtn_news_read(struct dtn_boot *boot);
+
 /* The news that a rank was lost in this way. */
 void dtn_news_lost(struct dtn_boot *boot, const struct dtn_boot_link *from,
                    int rank, enum dtn_loss loss);

@@ -39,9 +39,12 @@ struct pulse_line {
     _Atomic uint32_t left;        /* 1: it beats no more, for it has left     */
 };
 
+enum { NEWS = 63 };
+
 struct dtn_pulse_page {
     _Alignas(DTN_CACHE_LINE) _Atomic uint64_t agreed; /* culprit: loss,       */
                                   /* rank + 1; 0: none yet                    */
+    _Atomic uint64_t news[NEWS];  /* loss, culprit, rank + 1; 0: none yet     */
     struct pulse_line line[];     /* [ranks of the host]                      */
 };
 
@@ -202,6 +205,42 @@ bool dtn_pulse_beats(const struct dtn_pulse *pulse, int64_t within_ns)
                       || atomic_load(&pulse->page->line[i].thread)
                          & FUTEX_OWNER_DIED);
     return all;
+}
+
+/* ----------------------------------------------------------------- news --- */
+
+/* Others may post at the same time.  When the page is full, news comes over the
+ * tree only.
+ */
+void dtn_pulse_post(struct dtn_pulse *pulse, int rank, int culprit,
+                    enum dtn_loss loss)
+{
+    const uint64_t mine = (uint64_t)loss << 2 * RANK_BITS
+                        | (uint64_t)culprit << RANK_BITS | ((uint64_t)rank + 1);
+    uint64_t there;
+
+    for (int i = 0; pulse->page && i < NEWS; i++) {
+        there = 0;
+        if (atomic_compare_exchange_strong(&pulse->page->news[i], &there, mine)
+            || there == mine)
+            return;
+    }
+}
+
+bool dtn_pulse_read(struct dtn_pulse *pulse, int *rank, int *culprit,
+                    enum dtn_loss *loss)
+{
+    const uint64_t mask = (1 << RANK_BITS) - 1;
+    uint64_t news;
+
+    if (!pulse->page || pulse->nread == NEWS
+        || (news = atomic_load(&pulse->page->news[pulse->nread])) == 0)
+        return false;
+    pulse->nread++;
+    *rank = (int)(news & mask) - 1;
+    *culprit = (int)(news >> RANK_BITS & mask);
+    *loss = (enum dtn_loss)(news >> 2 * RANK_BITS);
+    return true;
 }
 
 /* ------------------------------------------------------------- agreeing --- */

@@ -27,6 +27,7 @@ struct dtn_pulse {
     int me;                       /* own position among them                  */
     struct dtn_pulse_seen *seen;  /* [n]                                      */
     int64_t looked_ns;            /* time of the last look; 0: none yet       */
+    int nread;                    /* news of the page that was read           */
     void *robust;                 /* what the kernel reads when the beating   */
                                   /* thread dies                              */
 };
@@ -57,6 +58,14 @@ enum dtn_loss dtn_pulse_loss(const struct dtn_pulse *pulse, int i,
 
 /* Did all other ranks that run, or seem to, make a beat within that time? */
 bool dtn_pulse_beats(const struct dtn_pulse *pulse, int64_t within_ns);
+
+/* Post for the other ranks of the host that a rank is lost, or, without a loss,
+ * that it has given up because the culprit is.  read: the next such news.
+ */
+void dtn_pulse_post(struct dtn_pulse *pulse, int rank, int culprit,
+                    enum dtn_loss loss);
+bool dtn_pulse_read(struct dtn_pulse *pulse, int *rank, int *culprit,
+                    enum dtn_loss *loss);
 
 /* The rank that all ranks of the host name, and how it was lost: this one,
  * unless a rank of the host has named another.

@@ -20,12 +20,14 @@
 #include "cluster/cluster.h"
 #include "dtensor.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -115,6 +117,18 @@ int dtn_boot_socket_resolve(const struct dtn_boot *boot, int rank,
     return 0;
 }
 
+void dtn_boot_socket_set_port(struct dtn_boot_addrs *addrs, uint16_t port)
+{
+    for (int i = 0; i < addrs->n; i++) {
+        struct dtn_boot_addr *to = &addrs->addr[i];
+
+        if (to->family == AF_INET)
+            ((struct sockaddr_in *)(void *)&to->u)->sin_port = htons(port);
+        else
+            ((struct sockaddr_in6 *)(void *)&to->u)->sin6_port = htons(port);
+    }
+}
+
 void dtn_boot_socket_close(int *fd)
 {
     if (*fd >= 0)
@@ -173,6 +187,15 @@ int dtn_boot_socket_accept(struct dtn_boot *boot, bool local,
         close(fd);
         boot->strangers++;
     }
+}
+
+int dtn_boot_socket_accept_tcp(int listener)
+{
+    const int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+    if (fd >= 0)
+        socket_no_delay(fd);
+    return fd;
 }
 
 /* ----------------------------------------------------------- connecting --- */

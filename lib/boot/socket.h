@@ -23,6 +23,9 @@ int dtn_boot_socket_port(const struct dtn_boot *boot);
 int dtn_boot_socket_accept(struct dtn_boot *boot, bool local,
                            struct dtensor_error *err, int *rc);
 
+/* The same of another TCP listener, without a failure. */
+int dtn_boot_socket_accept_tcp(int listener);
+
 /* Begin to connect; *fdp may still be connecting.  EAGAIN: try again later.
  * *pid is the process that listens.
  */
@@ -51,6 +54,9 @@ int dtn_boot_socket_open(const struct dtn_boot *boot, int family,
 int dtn_boot_socket_resolve(const struct dtn_boot *boot, int rank,
                             struct dtn_boot_addrs *addrs,
                             struct dtensor_error *err);
+
+/* Another port at all these addresses; 0: one that the system chooses. */
+void dtn_boot_socket_set_port(struct dtn_boot_addrs *addrs, uint16_t port);
 
 /* Close *fd if it is open. */
 void dtn_boot_socket_close(int *fd);

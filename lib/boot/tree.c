@@ -76,7 +76,8 @@ bool dtn_boot_tree_same_host(const struct dtn_boot *boot, int a, int b)
     return dtn_boot_tree_host(boot, a) == dtn_boot_tree_host(boot, b);
 }
 
-bool dtn_boot_tree_passes(const struct dtn_boot *boot, int rank, int leader)
+/* Is `rank` this leader, or behind it, as seen from rank 0? */
+static bool tree_passes(const struct dtn_boot *boot, int rank, int leader)
 {
     while (rank > leader)
         rank = dtn_boot_tree_parent(boot, rank);
@@ -106,11 +107,11 @@ int dtn_boot_tree_below(const struct dtn_boot *boot, int leader, int i)
 
 int dtn_boot_tree_other(const struct dtn_boot *boot)
 {
-    const int up = dtn_boot_tree_parent(boot, boot->rank);
+    const int me = dtn_boot_tree_leader(boot, boot->rank);
+    const int up = dtn_boot_tree_parent(boot, me);
 
     return up > 0 ? dtn_boot_tree_parent(boot, up)
-         : dtn_boot_tree_below(boot, 0, boot->rank
-                                        == dtn_boot_tree_below(boot, 0, 0));
+         : dtn_boot_tree_below(boot, 0, me == dtn_boot_tree_below(boot, 0, 0));
 }
 
 int dtn_boot_tree_witness(const struct dtn_boot *boot, int i)
@@ -122,7 +123,7 @@ int dtn_boot_tree_witness(const struct dtn_boot *boot, int i)
         const int leader = boot->hosts[h]->first_rank;
 
         if (leader != up && leader != other
-            && !dtn_boot_tree_passes(boot, leader, boot->rank) && i-- == 0)
+            && !tree_passes(boot, leader, boot->rank) && i-- == 0)
             return leader;
     }
     return -1;

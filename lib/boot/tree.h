@@ -17,16 +17,13 @@ int dtn_boot_tree_grandparent(const struct dtn_boot *boot, int rank);
 bool dtn_boot_tree_same_host(const struct dtn_boot *boot, int a, int b);
 int dtn_boot_tree_child_hosts(const struct dtn_boot *boot); /* of this host */
 
-/* Is `rank` this leader, or behind it, as seen from rank 0? */
-bool dtn_boot_tree_passes(const struct dtn_boot *boot, int rank, int leader);
-
 /* The leader of its i-th child host. */
 int dtn_boot_tree_child(const struct dtn_boot *boot, int i);
 
 /* The leader of the i-th child host of that leader's; -1: there is none. */
 int dtn_boot_tree_below(const struct dtn_boot *boot, int leader, int i);
 
-/* Of a leader whose parent is silent: the rank that connects to this one; for
+/* Of a host whose parent is silent or lost: the rank that connects to it; for
  * the second child of the root, to which this one connects.  -1: none.
  * witness: the i-th other leader that is not below this one; -1: none.
  */

@@ -23,10 +23,12 @@
 #include "boot/boot.h"
 #include "boot/bypass.h"
 #include "boot/delivery.h"
+#include "boot/door.h"
 #include "boot/frame.h"
 #include "boot/news.h"
 #include "boot/pulse.h"
 #include "boot/record.h"
+#include "boot/repair.h"
 #include "boot/silence.h"
 #include "boot/state.h"
 #include "boot/status.h"
@@ -40,6 +42,7 @@
 #include <string.h>
 
 #define EVERY_NS (5 * DTN_BOOT_MS)
+#define HURRY_NS DTN_BOOT_MS      /* while a connection is made               */
 
 /* Is it a connection to another host? */
 static bool watch_remote(const struct dtn_boot_link *link)
@@ -233,7 +236,10 @@ static void watch_all(struct dtn_boot *boot, int64_t now)
         if (loss != DTN_LOSS_NONE)
             dtn_news_lost(boot, NULL, first + i, loss);
     }
+    dtn_news_read(boot);
     dtn_silence_answer(boot);
+    dtn_repair_progress(boot);
+    dtn_door_progress(boot, now);
     dtn_bypass_progress(boot, now);
 }
 
@@ -243,10 +249,11 @@ void dtn_boot_watch(struct dtn_boot *boot)
 
     if (!boot->watching || now < boot->watch_ns)
         return;
-    boot->watch_ns = now + EVERY_NS;
     dtn_boot_hold(boot);
     boot->status.waited_ns = now;
     watch_all(boot, now);
+    boot->watch_ns = now + (dtn_bypass_busy(boot) || dtn_door_busy(boot)
+                            ? HURRY_NS : EVERY_NS);
     dtn_status_answer(boot, true);
     dtn_boot_release(boot);
 }

@@ -107,7 +107,22 @@ static const struct plot {
       .second = { SIM_STOP, 3, 100, 0, false } },
     { "the hosts of the parent and of its parent go off: those below know both",
       5, 1, SIM_POWER, 1, 500, DTN_LOSS_HOST, 2300,
-      .second = { SIM_POWER, 0, 20, 0, true } }
+      .second = { SIM_POWER, 0, 20, 0, true } },
+    { "a leader dies with a rank elsewhere, and its kernel is late to say so",
+      3, 2, SIM_KILL, 5, 500, DTN_LOSS_DIED, 700,
+      .second = { SIM_KILL, 2, 1, 200, true } },
+    { "two leaders die at once",
+      3, 2, SIM_KILL, 2, 500, DTN_LOSS_DIED, 700,
+      .second = { SIM_KILL, 4, 1, 1, false } },
+    { "rank 0 and another leader die at once",
+      4, 2, SIM_KILL, 2, 500, DTN_LOSS_DIED, 700,
+      .second = { SIM_KILL, 0, 1, 200, true } },
+    { "a parent and its parent die at once, on hosts of one rank",
+      8, 1, SIM_KILL, 2, 500, DTN_LOSS_DIED, 700,
+      .second = { SIM_KILL, 0, 1, 30, true } },
+    { "the first two of a host die at once",
+      2, 4, SIM_KILL, 5, 500, DTN_LOSS_DIED, 700,
+      .second = { SIM_KILL, 4, 1, 200, true } }
 };
 static const struct plot *plot;
 
@@ -137,7 +152,9 @@ static int rank_lost(const struct dtn_boot *boot, const struct part *part)
          : -1;
 }
 
-/* As a call that waits: it looks, and its connection fails at a time. */
+/* As a call that waits: it looks, its connection fails at a time, and it tells
+ * why it gives up.
+ */
 static void rank_watch(struct dtn_boot *boot, int rank,
                        const struct part *part)
 {
@@ -155,8 +172,11 @@ static void rank_watch(struct dtn_boot *boot, int rank,
         if (doubts && sim_now() >= part->doubts * MS)
             doubts = !dtn_boot_unheard(boot, part->doubted);
     }
-    if (lost >= 0)
-        mine->named = dtn_boot_agree(boot, lost, &mine->loss);
+    if (lost < 0)
+        return;
+    mine->named = dtn_boot_agree(boot, lost, &mine->loss);
+    dtn_boot_report_failure(boot, mine->named, DTENSOR_EPEER,
+                            &(struct dtn_mismatch){ .rank = 0 });
 }
 
 static void rank_run(int rank)

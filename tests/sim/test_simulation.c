@@ -11,10 +11,11 @@
  * the tree that is left; parts that name different ranks are counted as cut off
  * from each other.
  *
- *     test_simulation [SEEDS [FIRST [RANKS [PER_HOST]]]]
+ *     test_simulation [-2] [SEEDS [FIRST [RANKS [PER_HOST]]]]
  *
  * "make simulate SEEDS=N" runs more; one seed is run again with 1 SEED.  With
- * DTN_SIM=1 each seed is told.
+ * -2 two ranks of each job are killed within a millisecond.  With DTN_SIM=1
+ * each seed is told.
  *
  * Without this test, an order of messages and deaths that no machine showed us
  * could hang a job, or have its ranks blame each other.
@@ -22,6 +23,7 @@
 #include "base/compiler.h"
 #include "dtensor.h"
 #include "tests/sim/job.h"
+#include "tests/sim/program.h"
 #include "tests/sim/sim.h"
 #include "tests/support/ranks.h"
 #include "tests/support/tap.h"
@@ -35,8 +37,7 @@
 #include <unistd.h>
 
 #define MS INT64_C(1000000)
-enum { SEEDS = 200, RANKS_MAX = 4096, ELEMENTS = 1500, CALLS = 4,
-       QUEUE_CALLS = 40 };
+enum { SEEDS = 200, RANKS_MAX = 4096, CALLS = 4 };
 
 /* What came of a rank. */
 struct outcome {
@@ -48,131 +49,13 @@ struct outcome {
     char text[500];
 };
 
-static struct job {
-    uint64_t seed;
-    int calls;                    /* collectives                              */
-    struct outcome outcomes[RANKS_MAX];
-} job;
+static struct outcome outcomes[RANKS_MAX];
 
 /* ------------------------------------------------------- the ranks --- */
 
-static uint64_t mix(uint64_t z)
-{
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
-/* The same on all ranks. */
-static uint64_t drawn(int call, int what, uint64_t n)
-{
-    return mix(job.seed * 1000 + (uint64_t)call * 10 + (uint64_t)what) % n;
-}
-
-static int32_t element(int rank, int call, size_t i)
-{
-    return (int32_t)(rank * 7 + call * 3 + (int)i);
-}
-
-static int32_t sum_of(int n, int call, size_t i)
-{
-    return (int32_t)(7 * n * (n - 1) / 2 + n * (call * 3 + (int)i));
-}
-
-static void fill(int32_t *mem, size_t n, int rank, int call)
-{
-    for (size_t i = 0; i < n; i++)
-        mem[i] = element(rank, call, i);
-}
-
-static int call_sum(const struct dtensor_mesh *mesh, int call, size_t count,
-                    struct outcome *mine, struct dtensor_error *err)
-{
-    int32_t in[ELEMENTS], out[ELEMENTS];
-    int rc;
-
-    fill(in, count, sim_rank(), call);
-    rc = dtensor_allreduce(mesh, in, out, count, DTENSOR_I32, DTENSOR_SUM, err);
-    for (size_t i = 0; i < count && rc == 0; i++)
-        mine->wrong += out[i] != sum_of(sim_job.n, call, i);
-    return rc;
-}
-
-static int call_broadcast(const struct dtensor_mesh *mesh, int call,
-                          size_t count, struct outcome *mine,
-                          struct dtensor_error *err)
-{
-    const int root = job.calls == QUEUE_CALLS
-                   ? 0 : (int)drawn(call, 3, (uint64_t)sim_job.n);
-    int32_t mem[ELEMENTS];
-    int rc;
-
-    fill(mem, count, sim_rank(), call);
-    rc = dtensor_broadcast(mesh, root, mem, count, DTENSOR_I32, err);
-    for (size_t i = 0; i < count && rc == 0; i++)
-        mine->wrong += mem[i] != element(root, call, i);
-    return rc;
-}
-
-/* Each block has `each` elements, so that no more than ELEMENTS come. */
-static int call_gather(const struct dtensor_mesh *mesh, int call, size_t count,
-                       struct outcome *mine, struct dtensor_error *err)
-{
-    const size_t each = 1 + count / (size_t)sim_job.n;
-    int32_t *out = malloc((size_t)sim_job.n * each * sizeof *out);
-    int32_t in[ELEMENTS + 1];
-    int rc;
-
-    fill(in, each, sim_rank(), call);
-    rc = out ? dtensor_allgather(mesh, in, out, each, DTENSOR_I32, err) : 0;
-    for (size_t i = 0; i < (size_t)sim_job.n * each && rc == 0; i++)
-        mine->wrong += out[i] != element((int)(i / each), call, i % each);
-    free(out);
-    return rc;
-}
-
-static int call_exchange(const struct dtensor_mesh *mesh, int call,
-                         size_t count, struct outcome *mine,
-                         struct dtensor_error *err)
-{
-    const size_t each = 1 + count / (size_t)sim_job.n;
-    const size_t n = (size_t)sim_job.n * each;
-    int32_t *in = malloc(2 * n * sizeof *in), *out = in + n;
-    int rc;
-
-    fill(in, n, sim_rank(), call);
-    rc = dtensor_all_to_all(mesh, in, out, each, DTENSOR_I32, err);
-    for (size_t i = 0; i < n && rc == 0; i++)
-        mine->wrong += out[i] != element((int)(i / each), call,
-                                         (size_t)sim_rank() * each + i % each);
-    free(in);
-    return rc;
-}
-
-static int call_one(const struct dtensor_mesh *mesh, int call,
-                    struct outcome *mine, struct dtensor_error *err)
-{
-    const size_t count = 1 + drawn(call, 1, drawn(call, 2, 2) ? 8 : ELEMENTS);
-
-    if (job.calls == QUEUE_CALLS)
-        return call_broadcast(mesh, call, 8, mine, err);
-    switch (drawn(call, 0, sim_job.n > 64 ? 3 : 5)) {
-    case 0:
-        return dtensor_barrier(mesh, err);
-    case 1:
-        return call_sum(mesh, call, count, mine, err);
-    case 2:
-        return call_broadcast(mesh, call, count, mine, err);
-    case 3:
-        return call_gather(mesh, call, count, mine, err);
-    default:
-        return call_exchange(mesh, call, count, mine, err);
-    }
-}
-
 static void rank_run(int rank)
 {
-    struct outcome *mine = &job.outcomes[rank];
+    struct outcome *mine = &outcomes[rank];
     struct dtensor_error err = { .rank = -1 };
     const struct dtensor_mesh *mesh;
     struct dtensor_ctx *ctx = NULL;
@@ -182,8 +65,8 @@ static void rank_run(int rank)
         rc = dtensor_mesh_find(ctx, "world", &mesh, &err);
     mine->joined = rc == 0;
     sim_mark();
-    while (rc == 0 && mine->calls < job.calls) {
-        rc = call_one(mesh, mine->calls, mine, &err);
+    while (rc == 0 && mine->calls < sim_program.calls) {
+        rc = sim_program_call(mesh, mine->calls, &mine->wrong, &err);
         mine->calls += rc == 0;
     }
     dtensor_fini(ctx);
@@ -200,28 +83,28 @@ static uint64_t spread(int what, uint64_t most)
 {
     uint64_t limit = 2;
 
-    while (limit < most && drawn(-2, what++, 8) != 0)
+    while (limit < most && sim_drawn(-2, what++, 8) != 0)
         limit *= 2;
-    return 1 + drawn(-3, what, limit < most ? limit : most);
+    return 1 + sim_drawn(-3, what, limit < most ? limit : most);
 }
 
 static void job_draw(struct sim_options *options)
 {
     struct sim_fault *fault = &options->fault;
 
-    job.calls = 1 + (int)drawn(-1, 0, CALLS);
-    options->seed = job.seed;
+    sim_program.calls = 1 + (int)sim_drawn(-1, 0, CALLS);
+    options->seed = sim_program.seed;
     options->nranks = sim_job.n;
     options->ranks_per_host = sim_job.per_host;
-    options->latency_ns = INT64_C(2000) << drawn(-1, 1, 10);
+    options->latency_ns = INT64_C(2000) << sim_drawn(-1, 1, 10);
     options->limit_ns = 120000 * MS;
     options->main = rank_run;
     options->env = sim_job_env;
-    fault->kind = (enum sim_fault_kind)drawn(-1, 2, SIM_FAULTS);
-    fault->rank = (int)drawn(-1, 3, (uint64_t)sim_job.n);
-    fault->later = drawn(-1, 5, 2);
+    fault->kind = (enum sim_fault_kind)sim_drawn(-1, 2, SIM_FAULTS);
+    fault->rank = (int)sim_drawn(-1, 3, (uint64_t)sim_job.n);
+    fault->later = sim_drawn(-1, 5, 2);
     fault->call = spread(20, 5000);
-    fault->ns = (int64_t)drawn(-1, 4, 300) * MS;
+    fault->ns = (int64_t)sim_drawn(-1, 4, 300) * MS;
 }
 
 /* A root that sends more signals than the queue of shm has places; and a second
@@ -231,16 +114,29 @@ static void job_draw_more(struct sim_options *options)
 {
     const enum sim_fault_kind kind = options->fault.kind;
 
-    if (sim_job.shm && drawn(-1, 7, 8) == 0)
-        job.calls = QUEUE_CALLS;
-    if (kind < SIM_KILL || drawn(-1, 8, 2))
+    if (sim_job.shm && sim_drawn(-1, 7, 8) == 0)
+        sim_program.calls = SIM_QUEUE_CALLS;
+    if (kind < SIM_KILL || sim_drawn(-1, 8, 2))
         return;
     options->fault.later = true;
     options->second = (struct sim_fault){
-        .kind = SIM_KILL + (enum sim_fault_kind)drawn(-1, 9, 3),
-        .rank = (int)drawn(-1, 10, (uint64_t)sim_job.n),
-        .at_ns = 1 + (int64_t)drawn(-1, 11, drawn(-1, 12, 2) ? 60 : 3000) * MS,
-        .ns = (int64_t)drawn(-1, 13, 300) * MS };
+        .kind = SIM_KILL + (enum sim_fault_kind)sim_drawn(-1, 9, 3),
+        .rank = (int)sim_drawn(-1, 10, (uint64_t)sim_job.n),
+        .at_ns = 1 + MS * (int64_t)sim_drawn(-1, 11, sim_drawn(-1, 12, 2)
+                                                     ? 60 : 3000),
+        .ns = (int64_t)sim_drawn(-1, 13, 300) * MS };
+}
+
+static bool kills_two;            /* -2: within a millisecond                 */
+
+static void job_kill_two(struct sim_options *options)
+{
+    options->fault.kind = SIM_KILL;
+    options->fault.later = true;
+    options->second = (struct sim_fault){
+        .kind = SIM_KILL, .rank = (int)sim_drawn(-1, 10, (uint64_t)sim_job.n),
+        .at_ns = 1 + (int64_t)sim_drawn(-1, 11, MS),
+        .ns = (int64_t)sim_drawn(-1, 13, 300) * MS };
 }
 
 /* How a job ended.  CUT_OFF: parts of the tree name different ranks. */
@@ -252,8 +148,8 @@ static bool two_lost;
 static enum verdict say(enum verdict verdict, const char *what, int rank)
 {
     if (verdict > said)
-        note("seed %" PRIu64 ": rank %d of %dx%d %s: %s", job.seed, rank,
-             sim_job.hosts, sim_job.per_host, what, job.outcomes[rank].text);
+        note("seed %" PRIu64 ": rank %d of %dx%d %s: %s", sim_program.seed,
+             rank, sim_job.hosts, sim_job.per_host, what, outcomes[rank].text);
     said = verdict > said ? verdict : said;
     return verdict;
 }
@@ -274,7 +170,7 @@ static enum verdict blame_check(int rank, int culprit)
 /* Has the rank done what it must, whatever happened to others? */
 static enum verdict rank_check(int rank, bool lossy)
 {
-    const struct outcome *one = &job.outcomes[rank];
+    const struct outcome *one = &outcomes[rank];
 
     if (one->wrong > 0)
         return say(BAD, "has wrong results", rank);
@@ -289,10 +185,43 @@ static enum verdict rank_check(int rank, bool lossy)
     return blame_check(rank, one->culprit);
 }
 
+/* How the lost rank was lost, as an error of a rank that had joined says. */
+static const char *reason_of(const struct outcome *one)
+{
+    static const char *const reasons[] = { "is stopped,", "its host, silent",
+                                           "the link between", "is cut off" };
+
+    for (size_t i = 0; i < DTN_COUNT(reasons); i++)
+        if (strstr(one->text, reasons[i]))
+            return reasons[i];
+    return "died or left";
+}
+
+/* Do all ranks that had joined and name the same rank give the same reason? */
+static bool reasons_check(void)
+{
+    const struct outcome *first = NULL;
+
+    for (int r = 0; r < sim_job.n; r++) {
+        const struct outcome *one = &outcomes[r];
+
+        if (sim_lost(r) || !one->joined || one->code == 0)
+            continue;
+        if (first && one->culprit == first->culprit
+            && reason_of(one) != reason_of(first)) {
+            note("seed %" PRIu64 ": rank %d says \"%s\", others \"%s\"",
+                 sim_program.seed, r, reason_of(one), reason_of(first));
+            return false;
+        }
+        first = first ? first : one;
+    }
+    return true;
+}
+
 /* Do two ranks that failed agree? */
 static enum verdict pair_check(int a, int b)
 {
-    if (a < 0 || job.outcomes[a].culprit == job.outcomes[b].culprit)
+    if (a < 0 || outcomes[a].culprit == outcomes[b].culprit)
         return GOOD;
     return two_lost && sim_job_part(a) != sim_job_part(b)
          ? say(CUT_OFF, "names another than other parts", b)
@@ -312,7 +241,7 @@ static enum verdict job_check(void)
     for (int r = 0; r < sim_job.n; r++) {
         one = rank_check(r, lossy);
         worst = one > worst ? one : worst;
-        if (sim_lost(r) || job.outcomes[r].code == 0)
+        if (sim_lost(r) || outcomes[r].code == 0)
             continue;
         one = pair_check(first[sim_job_part(r)], r);
         worst = one > worst ? one : worst;
@@ -327,14 +256,15 @@ static enum verdict job_check(void)
 
 #define TWO SIM_FAULTS            /* losses */
 static uint64_t tallies[SIM_FAULTS + 1][2][BAD + 1];
+static uint64_t reasons_differ[2];    /* after one loss, after two            */
 
 static void outcomes_show(void)
 {
     for (int r = 0; r < sim_job.n; r++)
         note("rank %d: %s%s, %d calls, culprit %d: %s", r,
-             sim_lost(r) ? "lost, " : "", job.outcomes[r].ended
-             ? "ended" : "did not end", job.outcomes[r].calls,
-             job.outcomes[r].culprit, job.outcomes[r].text);
+             sim_lost(r) ? "lost, " : "", outcomes[r].ended
+             ? "ended" : "did not end", outcomes[r].calls,
+             outcomes[r].culprit, outcomes[r].text);
 }
 
 static enum verdict verdict;
@@ -348,8 +278,9 @@ static void check(const struct sim_options *options)
     two_lost = options->second.kind != SIM_NONE
             && sim_lost(options->second.rank) && sim_lost(loser);
     verdict = job_check();
+    reasons_differ[two_lost] += !reasons_check();
     tallies[!sim_lost(loser) ? SIM_NONE : two_lost ? TWO : options->fault.kind]
-           [job.outcomes[loser].joined][verdict]++;
+           [outcomes[loser].joined][verdict]++;
     if (getenv("DTN_SIM"))
         outcomes_show();
 }
@@ -362,15 +293,17 @@ static bool job_run(uint64_t seed, int hosts, int per_host, enum wire wire,
 {
     struct sim_options options = { .end = check };
 
-    job.seed = seed;
+    sim_program.seed = seed;
     sim_job.hosts = hosts > 0 ? hosts : (int)spread(0, 8);
     sim_job.per_host = per_host > 0 ? per_host : (int)spread(10, 8);
     sim_job.n = sim_job.hosts * sim_job.per_host;
-    sim_job.shm = wire == ANY ? drawn(-1, 6, 2) : wire == SHM;
-    memset(job.outcomes, 0, (size_t)sim_job.n * sizeof job.outcomes[0]);
+    sim_job.shm = wire == ANY ? sim_drawn(-1, 6, 2) : wire == SHM;
+    memset(outcomes, 0, (size_t)sim_job.n * sizeof outcomes[0]);
     job_draw(&options);
     if (wire == ANY)
         job_draw_more(&options);
+    if (kills_two)
+        job_kill_two(&options);
     sim_job_write();
     sim_run(&options, result);
     unlink(sim_job.path);
@@ -381,7 +314,7 @@ static bool job_run(uint64_t seed, int hosts, int per_host, enum wire wire,
         note("seed %" PRIu64 ": %dx%d ranks over %s, %d calls, %s at call "
              "%" PRIu64 " of rank %d: %.3f ms, %" PRIu64 " turns, %d lost",
              seed, sim_job.hosts, sim_job.per_host,
-             sim_job.shm ? "shm" : "tcp", job.calls,
+             sim_job.shm ? "shm" : "tcp", sim_program.calls,
              sim_fault_names[options.fault.kind], options.fault.call,
              options.fault.rank, (double)result->ns / 1e6, result->turns,
              result->lost);
@@ -429,8 +362,11 @@ static void agreed(void)
     ok(tally(TWO, DISAGREED) <= 2 + twos / 200, "and in %" PRIu64 " of %" PRIu64
        " with two losses, at most 2 and one in 200", tally(TWO, DISAGREED),
        twos);
-    ok(tally(TWO, CUT_OFF) <= 2 + twos / 20, "parts that are cut off from each "
-       "other do in %" PRIu64 ", at most 2 and one in 20", tally(TWO, CUT_OFF));
+    ok(tally(TWO, CUT_OFF) <= 2 + twos / 50, "parts that are cut off from each "
+       "other do in %" PRIu64 ", at most 2 and one in 50", tally(TWO, CUT_OFF));
+    ok(reasons_differ[0] <= ones / 1000 && reasons_differ[1] <= 2 + twos / 50,
+       "they name one rank and differ in how it was lost in %" PRIu64 " and %"
+       PRIu64, reasons_differ[0], reasons_differ[1]);
 }
 
 /* Jobs in which the library was wrong once. */
@@ -460,6 +396,10 @@ static void once_wrong(void)
 
 int main(int argc, char **argv)
 {
+    kills_two = argc > 1 && strcmp(argv[1], "-2") == 0;
+    argc -= kills_two;
+    argv += kills_two;
+
     const uint64_t seeds = argc > 1 ? strtoull(argv[1], NULL, 0) : SEEDS;
     const uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
     const int ranks = argc > 3 ? atoi(argv[3]) : 0;
@@ -475,6 +415,7 @@ int main(int argc, char **argv)
     if (argc == 1)
         once_wrong();
     memset(tallies, 0, sizeof tallies);
+    memset(reasons_differ, 0, sizeof reasons_differ);
     for (uint64_t seed = first; seed < first + seeds; seed++) {
         bad += !job_run(seed, ranks / per_host, ranks > 0 ? per_host : 0,
                         ANY, &result);

@@ -1,0 +1,269 @@
+/* door.c - where other hosts connect after all have joined
+ *
+ * The first three ranks of each host keep a TCP listener, a door, as long as
+ * the job lasts.  Who has lost its way to the others connects there: the second
+ * rank of a host whose leader died (repair.c), or a host around a silent link
+ * (bypass.c).  With three of them, two losses leave each host a door.
+ *
+ * The system chooses the port of a door, so that other jobs can use the port of
+ * this one as soon as it has started.  All ranks learn the ports of all doors
+ * when they join.
+ *
+ * Who connects must prove that it belongs to the job, as when ranks join
+ * (knock.c).  A door keeps eight connections that have proved nothing, for two
+ * seconds at most; the oldest gives its place away.
+ */
+#include "boot/door.h"
+#include "boot/boot.h"
+#include "boot/frame.h"
+#include "boot/knock.h"
+#include "boot/listen.h"
+#include "boot/news.h"
+#include "boot/silence.h"
+#include "boot/socket.h"
+#include "boot/state.h"
+#include "boot/table.h"
+#include "boot/tree.h"
+#include "cluster/cluster.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { INS = 8 };
+
+struct dtn_door {
+    int fd;                           /* listens; or -1                       */
+    struct dtn_boot_link in[INS];     /* who connected and has proved nothing */
+    uint16_t port[];                  /* [hosts * DTN_DOORS] of all; 0: none  */
+};
+
+int dtn_door_rank(const struct dtn_boot *boot, int leader, int i)
+{
+    const struct dtn_host *host =
+        boot->hosts[dtn_boot_tree_host(boot, leader)];
+
+    return i < DTN_DOORS && i < host->nranks ? host->first_rank + i : -1;
+}
+
+/* ---------------------------------------------------------------- ports --- */
+
+/* The place of a rank among those that may have a door; -1: it has none. */
+static int door_place(const struct dtn_boot *boot, int rank)
+{
+    const int h = dtn_boot_tree_host(boot, rank);
+    const int i = rank - boot->hosts[h]->first_rank;
+
+    return i < DTN_DOORS ? DTN_DOORS * h + i : -1;
+}
+
+uint16_t dtn_boot_door_open(struct dtn_boot *boot)
+{
+    const size_t n = (size_t)boot->nhosts * DTN_DOORS;
+    struct dtn_door *door;
+    uint16_t port = 0;
+
+    if (boot->nhosts < 2 || door_place(boot, boot->rank) < 0)
+        return 0;
+    door = calloc(1, sizeof *door + n * sizeof door->port[0]);
+    if (!door)
+        return 0;
+    for (int i = 0; i < INS; i++)
+        dtn_frame_init(&door->in[i].io, -1, false);
+    door->fd = dtn_boot_listen_free(boot, &port);
+    boot->door = door;
+    return port;
+}
+
+void dtn_boot_doors(struct dtn_boot *boot, const struct dtn_table *all,
+                    size_t at)
+{
+    const unsigned char *bytes;
+    size_t size;
+
+    for (int h = 0; boot->door && h < boot->nhosts; h++)
+        for (int i = 0; i < DTN_DOORS && i < boot->hosts[h]->nranks; i++) {
+            bytes = dtn_table_bytes(all, boot->hosts[h]->first_rank + i, &size);
+            if (size >= at + sizeof boot->door->port[0])
+                memcpy(&boot->door->port[DTN_DOORS * h + i], bytes + at,
+                       sizeof boot->door->port[0]);
+        }
+}
+
+uint16_t dtn_door_port(const struct dtn_boot *boot, int rank)
+{
+    const int place = door_place(boot, rank);
+
+    return boot->door && place >= 0 ? boot->door->port[place] : 0;
+}
+
+/* ------------------------------------------------------------- adopting --- */
+
+bool dtn_door_linked(const struct dtn_boot *boot, int rank)
+{
+    for (int i = 0; i < boot->nchildren; i++)
+        if (boot->children[i].state == DTN_LINK_JOINED
+            && boot->children[i].rank == rank)
+            return true;
+    return false;
+}
+
+/* A place for a new neighbour, that of one that is gone or a new one.  Two
+ * ranks may connect to each other at once.  NULL: no memory, or that rank has
+ * two connections already.
+ */
+static struct dtn_boot_link *door_place_for(struct dtn_boot *boot, int rank)
+{
+    const size_t n = (size_t)boot->nchildren + 1;
+    struct dtn_boot_link *gone = NULL, *children;
+    int same = 0;
+
+    for (int i = 0; i < boot->nchildren; i++) {
+        struct dtn_boot_link *link = &boot->children[i];
+
+        if (link->state == DTN_LINK_JOINED)
+            same += link->rank == rank;
+        else if (link->detour)
+            gone = link;
+    }
+    if (same > 1)
+        return NULL;
+    if (gone)
+        return gone;
+    children = realloc(boot->children, n * sizeof *children);
+    if (!children)
+        return NULL;
+    boot->children = children;
+    boot->capacity = (int)n;
+    return &children[boot->nchildren++];
+}
+
+void dtn_door_adopt(struct dtn_boot *boot, struct dtn_boot_link *link, int rank)
+{
+    struct dtn_boot_link *child = door_place_for(boot, rank);
+
+    if (!child) {
+        dtn_frame_close(&link->io);
+        link->state = DTN_LINK_IDLE;
+        return;
+    }
+    *child = *link;
+    dtn_frame_init(&link->io, -1, false);
+    link->state = DTN_LINK_IDLE;
+    child->rank = rank;
+    child->detour = true;
+    child->state = DTN_LINK_JOINED;
+    boot->answered = true;
+    boot->bridges = true;
+    child->io.accepts = DTN_FRAMES_WATCHED;
+    dtn_silence_repeat(boot, child);
+    dtn_news_repeat(boot, child);
+}
+
+/* ------------------------------------------------------------ accepting --- */
+
+/* May this rank connect here? */
+static bool door_knows(const struct dtn_boot *boot, uint32_t rank)
+{
+    return rank < (uint32_t)boot->cluster->world_size
+        && door_place(boot, (int)rank) >= 0
+        && !dtn_boot_tree_same_host(boot, (int)rank, boot->rank);
+}
+
+static bool door_welcome(struct dtn_boot *boot, struct dtn_boot_link *link,
+                         const struct dtn_frame *hello)
+{
+    unsigned char body[4];
+    const struct dtn_frame frame = { .type = DTN_FRAME_WELCOME,
+                                     .size = sizeof body, .body = body };
+    uint32_t rank;
+
+    if (hello->size < DTN_FRAME_HELLO_BYTES)
+        return false;
+    rank = dtn_frame_get32(hello->body);
+    if (!door_knows(boot, rank)
+        || dtn_frame_get64(hello->body + 16) != boot->digest)
+        return false;
+    dtn_frame_put32(body, (uint32_t)boot->rank);
+    if (!dtn_frame_post(&link->io, &frame, false))
+        return false;
+    dtn_frame_flush(&link->io);
+    dtn_door_adopt(boot, link, (int)rank);
+    return true;
+}
+
+static void door_in(struct dtn_boot *boot, struct dtn_boot_link *link,
+                    int64_t now)
+{
+    struct dtn_frame frame;
+    enum dtn_frame_got got;
+    bool good = now - link->since_ns < DTN_BOOT_HANDSHAKE_NS;
+
+    while (good && link->state != DTN_LINK_IDLE) {
+        got = dtn_frame_recv(&link->io, &frame);
+        if (got == DTN_FRAME_MORE)
+            return;
+        good = got == DTN_FRAME_READY
+            && (frame.type == DTN_FRAME_KNOCK
+                ? dtn_boot_knock_answer(boot, link, &frame)
+                : frame.type == DTN_FRAME_PROOF
+                ? dtn_boot_knock_check(boot, link, &frame)
+                : door_welcome(boot, link, &frame));
+        dtn_frame_flush(&link->io);
+    }
+    dtn_frame_close(&link->io);
+    link->state = DTN_LINK_IDLE;
+}
+
+/* The connection that is kept longest without a proof gives its place away. */
+static void door_accept(struct dtn_boot *boot, int64_t now)
+{
+    struct dtn_door *door = boot->door;
+    struct dtn_boot_link *link = door->in;
+    const int fd = door->fd < 0 ? -1 : dtn_boot_socket_accept_tcp(door->fd);
+
+    if (fd < 0)
+        return;
+    for (int i = 0; i < INS; i++)
+        if (door->in[i].state == DTN_LINK_IDLE
+            || (link->state != DTN_LINK_IDLE
+                && door->in[i].since_ns < link->since_ns))
+            link = &door->in[i];
+    dtn_frame_close(&link->io);
+    memset(link, 0, sizeof *link);
+    dtn_frame_init(&link->io, fd, false);
+    link->io.accepts = DTN_FRAME_BIT(DTN_FRAME_KNOCK);
+    link->state = DTN_LINK_KNOCKING;
+    link->since_ns = now;
+}
+
+bool dtn_door_busy(const struct dtn_boot *boot)
+{
+    bool busy = false;
+
+    for (int i = 0; boot->door && i < INS; i++)
+        busy = busy || boot->door->in[i].state != DTN_LINK_IDLE;
+    return busy;
+}
+
+void dtn_door_progress(struct dtn_boot *boot, int64_t now)
+{
+    if (!boot->door)
+        return;
+    door_accept(boot, now);
+    for (int i = 0; i < INS; i++)
+        if (boot->door->in[i].state != DTN_LINK_IDLE)
+            door_in(boot, &boot->door->in[i], now);
+}
+
+void dtn_door_close(struct dtn_boot *boot)
+{
+    if (!boot->door)
+        return;
+    for (int i = 0; i < INS; i++)
+        dtn_frame_close(&boot->door->in[i].io);
+    dtn_boot_socket_close(&boot->door->fd);
+    free(boot->door);
+    boot->door = NULL;
+}
