@@ -129,7 +129,7 @@ enum dtn_tuned { DTN_TUNED_ALLREDUCE, DTN_TUNED_ALLGATHER,
 enum dtn_algorithm { DTN_ALG_AUTO, DTN_ALG_DIRECT, DTN_ALG_RING, DTN_ALG_TREE,
                      DTN_ALG_HIERARCHICAL, DTN_ALG_TWOTREE, DTN_ALG_DOUBLING,
                      DTN_ALG_HALVING, DTN_ALG_BRUCK, DTN_ALG_PAIRWISE,
-                     DTN_ALG_DEVICE, DTN_ALG_STREAM };
+                     DTN_ALG_DEVICE, DTN_ALG_STREAM, DTN_ALG_RAILS };
 struct dtn_tuning {
     int n;                        /* 0: built in                              */
     /* Ranges of sizes, by ascending from_bytes. */

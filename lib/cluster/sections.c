@@ -85,7 +85,7 @@ const struct dtn_word dtn_algorithm_words[] = {
     { "tree", DTN_ALG_TREE }, { "twotree", DTN_ALG_TWOTREE },
     { "doubling", DTN_ALG_DOUBLING }, { "halving", DTN_ALG_HALVING },
     { "bruck", DTN_ALG_BRUCK }, { "pairwise", DTN_ALG_PAIRWISE },
-    { "hierarchical", DTN_ALG_HIERARCHICAL },
+    { "hierarchical", DTN_ALG_HIERARCHICAL }, { "rails", DTN_ALG_RAILS },
     { "device", DTN_ALG_DEVICE }, { "stream", DTN_ALG_STREAM }, { NULL, 0 }
 };
 

@@ -89,6 +89,7 @@ struct dtn_emitter {
                                   /* emitters                                 */
     enum dtn_algorithm algorithm;  /* as [tuning] names it                    */
     enum dtn_reach needs;         /* the least reach that it needs            */
+    bool even;                    /* needs hosts of equal numbers of ranks    */
     size_t max_bytes;             /* upper limit of dtn_call_edge_bytes();    */
                                   /* DTN_EAGER_MAX: an eager message          */
     dtn_emit_f *emit;             /* writes the schedule                      */
@@ -99,6 +100,8 @@ struct dtn_emitter {
                                   /* move between hosts while others are      */
                                   /* reduced inside                           */
     bool hides_own;               /* or while those of the own host are moved */
+    bool undivided;               /* or each rank sends as much between hosts */
+                                  /* as the call has, not its share           */
 };
 extern const struct dtn_emitter dtn_emitters[];  /* ends with emit NULL       */
 

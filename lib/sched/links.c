@@ -124,9 +124,28 @@ static double load_late(const struct dtn_model *model,
              * (reduces ? fmin(1, shortest) : 1);
 }
 
-/* In n - 1 shifts the ranks near the end of a host wait for other hosts, too.
- * The ranks of a host use the device in turn, and wait while others use it: all
+/* The ranks of a host use the device in turn, and wait while others use it: all
  * the time if all shifts are as long, else a third of it.
+ */
+void dtn_load_turns(const struct dtn_model *model,
+                    const struct dtn_weight *weight, double sharing,
+                    double filled, double load[DTENSOR_NCOSTS])
+{
+    const double *ns = model->ns;
+    const bool even = weight->hops.per_peer > 0
+                   || weight->moved.whole.log2n > 0;
+    const double hidden = (even ? 1 : 1 / 3.0) * filled;
+    const double own =
+        load[DTENSOR_COST_INTER_HOPS] * ns[DTENSOR_COST_INTER_HOPS]
+        + load[DTENSOR_COST_INTER_MESSAGES] * ns[DTENSOR_COST_INTER_MESSAGES];
+
+    if (weight->senders == DTN_SENDERS_SHIFT && sharing > 1)
+        load[DTENSOR_COST_INTER_BYTES] -=
+            fmin(own * hidden / ns[DTENSOR_COST_INTER_BYTES],
+                 load[DTENSOR_COST_INTER_BYTES] * (1 - 1 / sharing));
+}
+
+/* In n - 1 shifts the ranks near the end of a host wait for other hosts, too.
  */
 static void load_shift(const struct dtn_model *model,
                        const struct dtn_weight *weight,
@@ -134,20 +153,13 @@ static void load_shift(const struct dtn_model *model,
                        const struct dtn_peers *beyond,
                        double load[DTENSOR_NCOSTS])
 {
-    const double *ns = model->ns;
     const double late = weight->hops.per_peer * (beyond->below - 1);
     const bool even = weight->hops.per_peer > 0
                    || weight->moved.whole.log2n > 0;
-    const double hidden = even ? 1 : 1 / 3.0;
-    double own;
 
     load[DTENSOR_COST_INTER_HOPS] += late;
     load[DTENSOR_COST_INTRA_HOPS] -= late;
-    own = load[DTENSOR_COST_INTER_HOPS] * ns[DTENSOR_COST_INTER_HOPS]
-        + load[DTENSOR_COST_INTER_MESSAGES] * ns[DTENSOR_COST_INTER_MESSAGES];
-    load[DTENSOR_COST_INTER_BYTES] -=
-        fmin(own * hidden / ns[DTENSOR_COST_INTER_BYTES],
-             load[DTENSOR_COST_INTER_BYTES] * (1 - 1 / beyond->sharing));
+    dtn_load_turns(model, weight, beyond->sharing, 1, load);
     if (!even && beyond->sharing > 1)
         load[DTENSOR_COST_INTER_BYTES] *= load_late(model, weight, units,
                                                     beyond->sharing);

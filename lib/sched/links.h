@@ -20,4 +20,12 @@ void dtn_load_hosts(const struct dtn_model *model,
                     const struct dtn_weight *weight, int n, double whole,
                     double stretch, double load[DTENSOR_NCOSTS]);
 
+/* Take from the bytes between hosts those that move while other ranks of the
+ * host wait, if `sharing` ranks send in shifts.  `filled` is the share of the
+ * waits after which more bytes come.
+ */
+void dtn_load_turns(const struct dtn_model *model,
+                    const struct dtn_weight *weight, double sharing,
+                    double filled, double load[DTENSOR_NCOSTS]);
+
 #endif

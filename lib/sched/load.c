@@ -36,13 +36,34 @@ double dtn_model_cache_miss_factor(const struct dtn_model *model, double whole)
          ? 1 + (model->cache_miss_factor - 1) * beyond / whole : 1;
 }
 
+/* The ranks of a host run the same algorithm on all rails.  If all levels move
+ * as many bytes, they use the device in turn on all levels but the first and
+ * the last.  The first READY is under way while work of inside_ns is done
+ * inside the host.
+ */
+static void load_rails(const struct dtn_model *model,
+                       const struct dtn_weight *weight, double inside_ns,
+                       double load[DTENSOR_NCOSTS])
+{
+    const double levels = fmax(1, ceil(log2(model->hosts)));
+
+    if (weight->moved.whole.log2n > 0 && levels > 2)
+        dtn_load_turns(model, weight, model->ranks_per_device, 1 - 2 / levels,
+                       load);
+    if (weight->senders == DTN_SENDERS_SHIFT
+        && weight->message == DTN_UNIT_NONE)
+        load[DTENSOR_COST_INTER_HOPS] -=
+            fmin(1, inside_ns / model->ns[DTENSOR_COST_INTER_HOPS]);
+}
+
 /* A call whose largest buffer has `whole` bytes, in blocks of equal size. */
 static void load_even(const struct dtn_model *model,
                       const struct dtn_call *call,
                       const struct dtn_emitter *emitter, double whole,
                       double stretch, double load[DTENSOR_NCOSTS])
 {
-    double inside, *bytes = &load[DTENSOR_COST_INTER_BYTES];
+    const double rails = emitter->undivided ? 1 : model->locals;
+    double inside, inside_ns, *bytes = &load[DTENSOR_COST_INTER_BYTES];
 
     memset(load, 0, DTENSOR_NCOSTS * sizeof load[0]);
     if (emitter->needs != DTN_REACH_HOST) {
@@ -59,8 +80,10 @@ static void load_even(const struct dtn_model *model,
     inside = load[DTENSOR_COST_INTRA_BYTES]
              * model->ns[DTENSOR_COST_INTRA_BYTES]
            + load[DTENSOR_COST_FOLDED] * model->ns[DTENSOR_COST_FOLDED];
+    inside_ns = dtn_model_ns(model, load);
     dtn_load_add(model, &emitter->between_hosts, model->hosts,
-                 whole / model->locals, model->ranks_per_device, stretch, load);
+                 whole / rails, model->ranks_per_device, stretch, load);
+    load_rails(model, &emitter->between_hosts, inside_ns, load);
     inside /= model->ns[DTENSOR_COST_INTER_BYTES];
     *bytes -= emitter->hides_own ? fmin(*bytes, inside / model->hosts)
                                  : emitter->hides * fmin(*bytes, inside);
@@ -273,6 +296,7 @@ double dtn_model_scratch(const struct dtn_model *model,
     return weight_scratch(model, &emitter->weight, model->locals, whole, block,
                           call)
          + weight_scratch(model, &emitter->between_hosts, model->hosts,
-                          model->uneven ? whole : whole / model->locals,
+                          model->uneven || emitter->undivided
+                              ? whole : whole / model->locals,
                           block, call);
 }

@@ -295,6 +295,11 @@ void dtn_sched_neutral(struct dtn_sched *sched, struct dtn_span dst,
                    .box = -1, .dst = dst, .bytes = bytes });
 }
 
+void dtn_sched_add(struct dtn_sched *sched, const struct dtn_step *step)
+{
+    sched_push(sched, step);
+}
+
 /* Load the terms of a fold, which then is one of own memory. */
 static void append_loads(struct dtn_sched *sched, const struct dtn_sched *more,
                          const int position[], struct dtn_step *fold)

@@ -199,6 +199,8 @@ void dtn_sched_scale(struct dtn_sched *sched, struct dtn_span dst,
                      size_t bytes);
 void dtn_sched_neutral(struct dtn_sched *sched, struct dtn_span dst,
                        size_t bytes);
+void dtn_sched_add(struct dtn_sched *sched,
+                   const struct dtn_step *step);           /* as it is        */
 
 /* Peers access only this part of a space of this rank. */
 void dtn_sched_expose_range(struct dtn_sched *sched, enum dtn_space space,

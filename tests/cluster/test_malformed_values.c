@@ -278,7 +278,7 @@ static const struct malformed rows[] = {
     { "an algorithm like no other", "=22 allreduce = 0-inf:quantum",
       "F:22: error: allreduce: no algorithm \"quantum\"; expected direct, "
       "ring, tree, twotree, doubling, halving, bruck, pairwise, "
-      "hierarchical, device or stream" },
+      "hierarchical, rails, device or stream" },
     { "a bandwidth that is none", "=22 intra_bandwidth = fast",
       "F:22: error: intra_bandwidth: \"fast\" is not a size; expected a "
       "number of bytes with an optional K, M, G or T (powers of 1024)" },

@@ -24,9 +24,12 @@
 struct shape {
     const char *name;
     struct hosts hosts;
+    const char *swap;             /* the plan of an all-to-all by rails       */
+    const char *tuning;           /* more of the cluster file                 */
 };
 
 static bool layered;              /* some host has several ranks              */
+static const char *swap;          /* as in struct shape                       */
 
 static void host_open(struct world *world, int rank, const struct shape *shape)
 {
@@ -34,6 +37,7 @@ static void host_open(struct world *world, int rank, const struct shape *shape)
 
     world_open(world);
     layered = world->n > shape->hosts.n;
+    swap = shape->swap;
     need(dtensor_local_size(world->ctx) == local, "%d local ranks",
          dtensor_local_size(world->ctx));
 }
@@ -71,6 +75,13 @@ static void equal(const struct world *world, size_t i, float got, float want)
          dtensor_last_plan(world->ctx), i, got, want);
 }
 
+/* With [tuning] rails the plan of the last call is by rails. */
+static void by_rails(const struct world *world, const char *plan)
+{
+    need(!swap || strstr(dtensor_last_plan(world->ctx), plan), "by %s, not %s",
+         dtensor_last_plan(world->ctx), plan);
+}
+
 static void try_reductions(struct world *world, float *in, float *out,
                            size_t count, int root)
 {
@@ -83,8 +94,10 @@ static void try_reductions(struct world *world, float *in, float *out,
     done_well(world, rc, "allreduce");
     for (size_t i = 0; i < count; i++)
         equal(world, i, out[i], total(n, i));
-    need(count <= 1024 || layered
-         == (strstr(dtensor_last_plan(world->ctx), "hierarchical") != NULL),
+    by_rails(world, count < 1000 ? "rail-doubling" : "rail-");
+    need(swap || count <= 1024 || layered
+         == (strstr(dtensor_last_plan(world->ctx), "hierarchical")
+             || strstr(dtensor_last_plan(world->ctx), "rail-")),
          "by %s", dtensor_last_plan(world->ctx));
 
     rc = dtensor_reduce(world->mesh, root, in, out, count, DTENSOR_F32,
@@ -104,6 +117,7 @@ static void try_reductions(struct world *world, float *in, float *out,
     rc = dtensor_reduce_scatter(world->mesh, in, out, count, DTENSOR_F32,
                                 DTENSOR_SUM, &world->err);
     done_well(world, rc, "reduce_scatter");
+    by_rails(world, "rail-halving");
     for (size_t i = 0; i < count; i++)
         equal(world, i, out[i], total(n, mine + i));
     rc = dtensor_reduce_scatter(world->mesh, in, in + mine, count, DTENSOR_F32,
@@ -123,6 +137,7 @@ static void try_moves(struct world *world, float *in, float *out, size_t count,
     rc = dtensor_allgather(world->mesh, in, out, count, DTENSOR_F32,
                            &world->err);
     done_well(world, rc, "allgather");
+    by_rails(world, "rail-bruck");
     for (size_t i = 0; i < (size_t)n * count; i++)
         equal(world, i, out[i], input((int)(i / count), i % count));
     memset(out, 0, (size_t)n * count * sizeof *out);
@@ -136,6 +151,7 @@ static void try_moves(struct world *world, float *in, float *out, size_t count,
     rc = dtensor_all_to_all(world->mesh, in, out, count, DTENSOR_F32,
                             &world->err);
     done_well(world, rc, "all_to_all");
+    by_rails(world, swap);
     for (size_t i = 0; i < (size_t)n * count; i++)
         equal(world, i, out[i], input((int)(i / count), mine + i % count));
 
@@ -240,12 +256,41 @@ static void murdered(int rank, int n, void *arg)
     dtensor_fini(world.ctx);
 }
 
+#define RAILS "[tuning]\nallreduce = 0-inf:rails\nallgather = 0-inf:rails\n" \
+    "reduce_scatter = 0-inf:rails\nall_to_all = 0-inf:rails\n"
+
+/* The rails of equal hosts; where a message costs more than a hop, all-to-alls
+ * are by bruck.
+ */
+static void rails(const char *path)
+{
+    static const struct shape shapes[] = {
+        { "2x2", { 2, { 2, 2 } }, "rail-put", RAILS },
+        { "3x2", { 3, { 2, 2, 2 } }, "rail-put", RAILS },
+        { "4x2", { 4, { 2, 2, 2, 2 } }, "rail-bruck", RAILS
+          "inter_latency_ns = 10000\ninter_message_ns = 500000\n" }
+    };
+
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+        struct shape shape = shapes[s];
+
+        hosts_write(&shape.hosts, path, "", shape.tuning);
+        ok(ranks_run(shape.hosts.n * 2, 60, collectives, &shape, NULL) == 0,
+           "hosts x ranks %s by rails, an all-to-all by %s: exact, in place "
+           "and not", shape.name, shape.swap);
+        unlink(path);
+    }
+}
+
 int main(void)
 {
     static const struct shape shapes[] = {
-        { "2x2", { 2, { 2, 2 } } }, { "2x3", { 2, { 3, 3 } } },
-        { "3x2", { 3, { 2, 2, 2 } } }, { "4x1", { 4, { 1, 1, 1, 1 } } },
-        { "1+3", { 2, { 1, 3 } } }, { "3+1+2", { 3, { 3, 1, 2 } } }
+        { .name = "2x2", .hosts = { 2, { 2, 2 } } },
+        { .name = "2x3", .hosts = { 2, { 3, 3 } } },
+        { .name = "3x2", .hosts = { 3, { 2, 2, 2 } } },
+        { .name = "4x1", .hosts = { 4, { 1, 1, 1, 1 } } },
+        { .name = "1+3", .hosts = { 2, { 1, 3 } } },
+        { .name = "3+1+2", .hosts = { 3, { 3, 1, 2 } } }
     };
     char path[64];
 
@@ -269,5 +314,6 @@ int main(void)
            "EPEER for it on all others", shape.name);
         unlink(path);
     }
+    rails(path);
     return done();
 }

@@ -161,12 +161,13 @@ static void mutate(void (*fn)(struct dtn_sched *, struct tally *),
         for (int n = 2; n <= 5; n++) {
             bool small = now.emitter->max_bytes == DTN_EAGER_MAX;
 
-            if (now.emitter->coll == DTN_COLL_BARRIER)
+            if (now.emitter->coll == DTN_COLL_BARRIER
+                || (now.emitter->even && n % 2))
                 continue;
             now.call = (struct dtn_call){ .coll = now.emitter->coll, .n = n,
                 .root = n - 1, .dtype = DTENSOR_F64, .redop = DTENSOR_AVG,
                 .count = small ? 3 : 37, .hosts = hosts[n] };
-            if (now.emitter->algorithm != DTN_ALG_HIERARCHICAL)
+            if (now.emitter->needs != DTN_REACH_HOST)
                 now.call.hosts = NULL;
             if (case_emit(&now, &err) == 0)
                 for (int r = 0; r < n; r++)

@@ -161,8 +161,9 @@ dtn_emit_f dtn_emit_allreduce_tree, dtn_emit_reduce_tree,
 dtn_emit_f dtn_emit_allreduce_twotree, dtn_emit_reduce_twotree,
     dtn_emit_broadcast_twotree;
 
-/* doubling.c, halving.c, pairwise.c, bruck.c */
+/* doubling.c, halving.c, pairwise.c, bruck.c; apart: IN is never OUT */
 dtn_emit_f dtn_emit_allreduce_doubling, dtn_emit_allreduce_halving,
+    dtn_emit_allreduce_halving_apart,
     dtn_emit_reduce_scatter_halving, dtn_emit_all_to_all_pairwise,
     dtn_emit_allgather_bruck, dtn_emit_all_to_all_bruck;
 
@@ -170,6 +171,11 @@ dtn_emit_f dtn_emit_allreduce_doubling, dtn_emit_allreduce_halving,
 dtn_emit_f dtn_emit_allreduce_hierarchical, dtn_emit_reduce_hierarchical,
     dtn_emit_broadcast_hierarchical, dtn_emit_allgather_hierarchical,
     dtn_emit_reduce_scatter_hierarchical, dtn_emit_barrier_hierarchical;
+
+/* hierarchy_rails.c */
+dtn_emit_f dtn_emit_allreduce_rail_doubling, dtn_emit_allreduce_rail_halving,
+    dtn_emit_reduce_scatter_rail_halving, dtn_emit_allgather_rail_bruck,
+    dtn_emit_all_to_all_rail_put, dtn_emit_all_to_all_rail_bruck;
 
 /* Match bits: two ranks must agree on the size of a block that the call does
  * not give.

@@ -117,6 +117,27 @@ const struct dtn_emitter dtn_emitters[] = {
         .puts = OTHERS(1), .offers = OTHERS(1),
         .moved.block = OTHERS(2), .folded.block = OTHERS(2),
         .acc.whole = ONE(2) } },
+    { ROW(ALLREDUCE, "rail-doubling", RAILS, HOST, ANY_BYTES), .even = true,
+      .emit = dtn_emit_allreduce_rail_doubling, .weight = {
+        .hops = ONE(4), .messages = OTHERS(4),
+        .moved.block = OTHERS(2), .folded.whole = ONE(1) }, .between_hosts = {
+        .senders = DTN_SENDERS_SHIFT,
+        .hops = { .log2n = 1, .not_power_of_two = 1 },
+        .message = DTN_UNIT_WHOLE,
+        .messages = { .log2n = 1, .not_power_of_two = 1 },
+        .moved.whole = { .log2n = 1, .not_power_of_two = 1 },
+        .folded.whole = LEVELS(2), .copied.whole = ONE(1),
+        .acc.whole = ONE(5) } },
+    { ROW(ALLREDUCE, "rail-halving", RAILS, HOST, ANY_BYTES), .even = true,
+      .emit = dtn_emit_allreduce_rail_halving, .weight = {
+        .hops = ONE(4), .messages = OTHERS(4),
+        .moved.block = OTHERS(2), .folded.whole = ONE(1) }, .between_hosts = {
+        .senders = DTN_SENDERS_SHIFT,
+        .hops = { .constant = 1, .log2n = 2 }, .messages = LEVELS(6),
+        .moved.block = OTHERS(2), .thinned = 2,
+        .folded.block = OTHERS(2), .copied.block = ONE(1),
+        .acc = { .whole = ONE(1), .block = OTHERS(1) },
+        .converted.whole = ONE(1) } },
 
     { ROW(REDUCE, "carry", DIRECT, PUT, DTN_EAGER_MAX),
       .emit = dtn_emit_reduce_eager, .weight = {
@@ -274,6 +295,15 @@ const struct dtn_emitter dtn_emitters[] = {
         .incast = true, .overlaps = 1, .hops = ONE(2), .messages = OTHERS(3),
         .offers = OTHERS(1),
         .moved.block = OTHERS(1) } },
+    { ROW(ALLGATHER, "rail-bruck", RAILS, HOST, ANY_BYTES), .even = true,
+      .emit = dtn_emit_allgather_rail_bruck, .weight = {
+        .hops = ONE(3), .messages = OTHERS(3), .moved.whole = ONE(1) },
+      .between_hosts = {
+        .senders = DTN_SENDERS_SHIFT,
+        .largest = LEVELS(1),
+        .hops = LEVELS(1), .messages = LEVELS(1), .message = DTN_UNIT_WHOLE,
+        .moved.block = OTHERS(1), .copied.block = OTHERS(2),
+        .tmp.whole = ONE(1), .eager_received.whole = ONE(1) } },
 
     { ROW(REDUCE_SCATTER, "carry", DIRECT, PUT, DTN_EAGER_MAX),
       .emit = dtn_emit_reduce_scatter_eager, .weight = {
@@ -340,6 +370,17 @@ const struct dtn_emitter dtn_emitters[] = {
         .offers = OTHERS(1),
         .moved.block = OTHERS(1), .folded.block = OTHERS(2),
         .acc.whole = ONE(3) } },
+    { ROW(REDUCE_SCATTER, "rail-halving", RAILS, HOST, ANY_BYTES),
+      .even = true, .emit = dtn_emit_reduce_scatter_rail_halving, .weight = {
+        .hops = ONE(2), .messages = OTHERS(2), .moved.block = OTHERS(1),
+        .folded.whole = ONE(1) }, .between_hosts = {
+        .senders = DTN_SENDERS_SHIFT,
+        .largest = LEVELS(1),
+        .hops = { .constant = 1, .log2n = 1 }, .messages = LEVELS(3),
+        .moved.block = OTHERS(1), .folded.block = OTHERS(2),
+        .copied.block = ONE(1),
+        .acc = { .whole = ONE(1), .block = OTHERS(1) },
+        .converted.whole = ONE(1) } },
 
     { ROW(ALL_TO_ALL, "direct", DIRECT, MAP, ANY_BYTES),
       .emit = dtn_emit_all_to_all_direct, .weight = {
@@ -372,6 +413,23 @@ const struct dtn_emitter dtn_emitters[] = {
         .moved.whole = LEVELS(0.5),
         .copied.whole = { .constant = 1, .log2n = 0.5 },
         .tmp.whole = { .constant = 0.5, .log2n = 0.5 } } },
+    { ROW(ALL_TO_ALL, "rail-put", RAILS, HOST, KNOWN_BYTES), .even = true,
+      .emit = dtn_emit_all_to_all_rail_put, .undivided = true, .weight = {
+        .hops = ONE(2), .messages = OTHERS(2), .moved.block = OTHERS(1),
+        .copied.block = ONE(1) }, .between_hosts = {
+        .incast = true, .overlaps = 1, .hops = ONE(1), .messages = OTHERS(1),
+        .message = DTN_UNIT_BLOCK,
+        .moved.block = OTHERS(1), .copied.block = ONE(1),
+        .tmp.whole = ONE(2), .eager_received.block = OTHERS(1) } },
+    { ROW(ALL_TO_ALL, "rail-bruck", RAILS, HOST, KNOWN_BYTES), .even = true,
+      .emit = dtn_emit_all_to_all_rail_bruck, .undivided = true, .weight = {
+        .hops = ONE(2), .messages = OTHERS(2), .moved.block = OTHERS(1),
+        .copied.block = ONE(1) }, .between_hosts = {
+        .senders = DTN_SENDERS_SHIFT,
+        .hops = LEVELS(1), .messages = LEVELS(1), .message = DTN_UNIT_HALF,
+        .moved.whole = LEVELS(0.5),
+        .copied.whole = { .constant = 1, .log2n = 0.5 },
+        .tmp.whole = { .constant = 2.5, .log2n = 0.5 } } },
 
     { ROW(GATHER, "put", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_gather_put, .weight = { .waits = 2,

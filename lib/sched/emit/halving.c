@@ -34,6 +34,7 @@ struct halving {
     struct dtn_sched *sched;
     const struct dtn_call *call;
     struct dtn_skips skips;
+    bool apart;                   /* OUT is never IN, as in a rail            */
 };
 
 /* Blocks that a rank receives in round k: those up to its own. */
@@ -136,9 +137,44 @@ static void halving_round(const struct halving *h, int k)
     }
 }
 
+/* Is the rank of round k as far ahead as behind, and met already? */
+static bool halving_both(const struct halving *h, int k)
+{
+    return h->apart && 2 * h->skips.skip[k + 1] == h->call->n;
+}
+
+/* apart: READY for the all-gather, to the ranks behind by the distances. */
+static void halving_invite(const struct halving *h)
+{
+    for (int k = 0; k < h->skips.rounds; k++)
+        if (!halving_both(h, k))
+            dtn_sched_signal(h->sched,
+                             dtn_neighbour(h->call, -h->skips.skip[k + 1]),
+                             DTN_TAG_READY);
+}
+
+/* The same READY from the ranks ahead. */
+static void halving_accept(const struct halving *h)
+{
+    for (int k = 0; k < h->skips.rounds; k++)
+        if (!halving_both(h, k))
+            dtn_sched_wait(h->sched,
+                           dtn_neighbour(h->call, h->skips.skip[k + 1]),
+                           DTN_TAG_READY);
+}
+
+/* apart: at the end. */
+static void halving_flush(const struct halving *h)
+{
+    for (int k = 0; k < h->skips.rounds; k++)
+        if (!halving_both(h, k))
+            dtn_sched_flush(h->sched,
+                            dtn_neighbour(h->call, -h->skips.skip[k + 1]));
+}
+
 /* Store this rank's reduced block at `out_offset` of OUT.  `gather`: an
  * all-gather in OUT follows.  In place OUT is IN, so a rank that will put there
- * gets READY only after the puts from there are flushed.
+ * gets READY only after the puts from there are flushed; else at once.
  */
 static void halving_reduce(const struct halving *h, size_t out_offset,
                            bool gather)
@@ -158,12 +194,16 @@ static void halving_reduce(const struct halving *h, size_t out_offset,
     for (int k = 0; k < rounds; k++)
         dtn_sched_signal(sched, dtn_neighbour(call, h->skips.skip[k + 1]),
                          DTN_TAG_READY);
+    if (gather && h->apart)
+        halving_invite(h);
     for (int k = 0; k < rounds; k++)
         dtn_sched_wait(sched, dtn_neighbour(call, -h->skips.skip[k + 1]),
                        DTN_TAG_READY);
+    if (gather && h->apart)
+        halving_accept(h);
     for (int k = 0; k < rounds; k++)
         halving_round(h, k);
-    for (int k = 0; k < rounds; k++) {
+    for (int k = 0; k < rounds && !h->apart; k++) {
         int to = dtn_neighbour(call, -h->skips.skip[k + 1]);
 
         dtn_sched_flush(sched, to);
@@ -178,10 +218,25 @@ int dtn_emit_reduce_scatter_halving(const struct dtn_call *call,
                                     struct dtn_sched *sched,
                                     struct dtensor_error *err)
 {
-    struct halving h = { sched, call, dtn_skips(call->n) };
+    struct halving h = { sched, call, dtn_skips(call->n), false };
 
     dtn_emit_begin(sched, "reduce_scatter halving", call);
     halving_reduce(&h, 0, false);
+    return dtn_emit_end(sched, err);
+}
+
+static int halving_allreduce(const struct dtn_call *call, bool apart,
+                             struct dtn_sched *sched, struct dtensor_error *err)
+{
+    struct halving h = { sched, call, dtn_skips(call->n), apart };
+
+    dtn_emit_begin(sched, "allreduce halving", call);
+    halving_reduce(&h, dtn_call_block(call, call->me).offset, true);
+    if (!apart)
+        halving_accept(&h);
+    dtn_emit_gather(sched, call, &h.skips);
+    if (apart)
+        halving_flush(&h);
     return dtn_emit_end(sched, err);
 }
 
@@ -189,13 +244,12 @@ int dtn_emit_allreduce_halving(const struct dtn_call *call,
                                struct dtn_sched *sched,
                                struct dtensor_error *err)
 {
-    struct halving h = { sched, call, dtn_skips(call->n) };
+    return halving_allreduce(call, false, sched, err);
+}
 
-    dtn_emit_begin(sched, "allreduce halving", call);
-    halving_reduce(&h, dtn_call_block(call, call->me).offset, true);
-    for (int k = 0; k < h.skips.rounds; k++)
-        dtn_sched_wait(sched, dtn_neighbour(call, h.skips.skip[k + 1]),
-                       DTN_TAG_READY);
-    dtn_emit_gather(sched, call, &h.skips);
-    return dtn_emit_end(sched, err);
+int dtn_emit_allreduce_halving_apart(const struct dtn_call *call,
+                                     struct dtn_sched *sched,
+                                     struct dtensor_error *err)
+{
+    return halving_allreduce(call, true, sched, err);
 }

@@ -154,3 +154,26 @@ struct dtn_range dtn_rail_part(const struct dtn_hierarchy *h, int rail,
 
     return (struct dtn_range){ block.offset + part.offset, part.bytes };
 }
+
+/* ------------------------------------------------------------------- share */
+
+void dtn_hierarchy_share(const struct dtn_hierarchy *h)
+{
+    struct dtn_sched *sched = h->sched;
+    int me = h->call->me;
+
+    dtn_local_signal(h, DTN_TAG_DATA, DTN_PAIRS_FROM_OWNER);
+    for (int i = 1; i < dtn_locals(h, h->host); i++) {
+        int p = dtn_local_after(h, i);
+        struct dtn_range block;
+
+        if (!dtn_is_owner(h, p))
+            continue;
+        block = dtn_rail_block(h, dtn_rail_of(h, p));
+        dtn_sched_wait(sched, p, DTN_TAG_DATA);
+        dtn_sched_copy(sched, dtn_span_at(me, DTN_OUT, block.offset),
+                       dtn_span_at(p, DTN_OUT, block.offset), block.bytes);
+        dtn_sched_signal(sched, p, DTN_TAG_DONE);
+    }
+    dtn_local_wait(h, DTN_TAG_DONE, DTN_PAIRS_TO_OWNER);
+}

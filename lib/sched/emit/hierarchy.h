@@ -102,4 +102,7 @@ struct dtn_range dtn_rail_block(const struct dtn_hierarchy *h, int rail);
 struct dtn_range dtn_rail_part(const struct dtn_hierarchy *h, int rail,
                                int host);
 
+/* All ranks load the blocks from the OUT of the owners on their host. */
+void dtn_hierarchy_share(const struct dtn_hierarchy *h);
+
 #endif

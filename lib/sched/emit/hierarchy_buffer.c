@@ -63,28 +63,6 @@ static void buffer_fold(const struct dtn_hierarchy *h)
     dtn_rail_wait(h, DTN_TAG_DATA);
 }
 
-/* All ranks load the blocks from the OUT of the owners. */
-static void buffer_share(const struct dtn_hierarchy *h)
-{
-    struct dtn_sched *sched = h->sched;
-    int me = h->call->me;
-
-    dtn_local_signal(h, DTN_TAG_DATA, DTN_PAIRS_FROM_OWNER);
-    for (int i = 1; i < dtn_locals(h, h->host); i++) {
-        int p = dtn_local_after(h, i);
-        struct dtn_range block;
-
-        if (!dtn_is_owner(h, p))
-            continue;
-        block = dtn_rail_block(h, dtn_rail_of(h, p));
-        dtn_sched_wait(sched, p, DTN_TAG_DATA);
-        dtn_sched_copy(sched, dtn_span_at(me, DTN_OUT, block.offset),
-                       dtn_span_at(p, DTN_OUT, block.offset), block.bytes);
-        dtn_sched_signal(sched, p, DTN_TAG_DONE);
-    }
-    dtn_local_wait(h, DTN_TAG_DONE, DTN_PAIRS_TO_OWNER);
-}
-
 /* ACC of owners: slots for this rank's part, and the block to send. */
 static void buffer_room(const struct dtn_hierarchy *h)
 {
@@ -143,7 +121,7 @@ int dtn_emit_allreduce_hierarchical(const struct dtn_call *call,
         dtn_rail_signal(&h, DTN_TAG_DATA);
         dtn_rail_wait(&h, DTN_TAG_DATA);
     }
-    buffer_share(&h);
+    dtn_hierarchy_share(&h);
     dtn_rail_flush(&h);
     return dtn_hierarchy_end(&h, err);
 }
@@ -409,7 +387,7 @@ int dtn_emit_broadcast_hierarchical(const struct dtn_call *call,
         dtn_local_wait(&h, DTN_TAG_READY, DTN_PAIRS_FROM_OWNER);
         if (h.owner)
             broadcast_arrive(&h);
-        buffer_share(&h);
+        dtn_hierarchy_share(&h);
     }
     broadcast_flush(&h);
     return dtn_hierarchy_end(&h, err);

@@ -1,0 +1,281 @@
+/* hierarchy_rails.c - collectives over hosts whose rails run flat algorithms
+ *
+ * All hosts have the same number of ranks.  What is done inside the host is as
+ * in the other hierarchies: fold before, load after.  What is between the hosts
+ * is a collective of the same kind among the ranks of a rail (rails.c).
+ *
+ *     allreduce         fold block r over the host; allreduce of the block;
+ *                       load the others' blocks
+ *     reduce-scatter    fold the blocks of the rail over the host;
+ *                       reduce-scatter of them
+ *     all-gather        all-gather of the rail's blocks into TMP; load the
+ *                       blocks of all rails
+ *     all-to-all        load what the ranks of this host send to the ranks of
+ *                       the rail; all-to-all of these blocks
+ *
+ * In an all-to-all over 8 hosts of 8 ranks a rank sends 7 messages of 8 blocks
+ * instead of 56 of one block, and the first copy stays inside the host.
+ */
+#include "sched/call.h"
+#include "sched/emit/emit.h"
+#include "sched/emit/hierarchy.h"
+#include "sched/emit/rails.h"
+#include "sched/sched.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+
+/* All locals may load from this rank, and it from them. */
+static void rails_meet(const struct dtn_hierarchy *h)
+{
+    dtn_local_signal(h, DTN_TAG_READY, DTN_PAIRS_ANY_OWNER);
+    dtn_local_wait(h, DTN_TAG_READY, DTN_PAIRS_ANY_OWNER);
+}
+
+/* A group of one rank copies its only block. */
+static int rails_alone(struct dtn_hierarchy *h, struct dtensor_error *err)
+{
+    dtn_sched_copy(h->sched, dtn_span_at(0, DTN_OUT, 0),
+                   dtn_span_at(0, DTN_IN, 0), h->sched->bytes[DTN_IN]);
+    return dtn_hierarchy_end(h, err);
+}
+
+/* The position of this rank's rail on a host. */
+static int rails_peer(const struct dtn_hierarchy *h, int host)
+{
+    return dtn_local_at(h, host, h->local);
+}
+
+/* -------------------------------------------------------------- allreduce */
+
+static int allreduce_rails(const struct dtn_call *call, const char *name,
+                           dtn_emit_f *emit, struct dtn_sched *sched,
+                           struct dtensor_error *err)
+{
+    struct dtn_hierarchy h;
+    struct dtn_rail rail;
+    struct dtn_range block;
+    struct dtn_call among;
+    int rc = dtn_hierarchy_begin(&h, name, call, sched, err);
+
+    if (rc != 0)
+        return rc;
+    rail = dtn_rail_make(&h);
+    block = dtn_rail_block(&h, h.local);
+    among = dtn_rail_call(&h, block.bytes / dtensor_dtype_size(call->dtype));
+    for (int s = 0; s < DTN_NSPACES; s++)
+        sched->exposed[s] = sched->bytes[s] > 0;
+    rail.place[DTN_IN].space = DTN_ACC;
+    rail.place[DTN_OUT].offset = block.offset;
+    rail.place[DTN_ACC].offset = block.bytes;
+    if (h.nhosts > 1 && block.bytes > 0)
+        dtn_rail_open(&rail, &among, emit);
+    rails_meet(&h);
+    dtn_sched_fold(sched, h.nhosts > 1 ? dtn_span_at(call->me, DTN_ACC, 0)
+                   : dtn_span_at(call->me, DTN_OUT, block.offset),
+                   dtn_span_at(-1, DTN_IN, block.offset), block.bytes);
+    dtn_rail_run(&rail);
+    dtn_hierarchy_share(&h);
+    return dtn_hierarchy_end(&h, err);
+}
+
+int dtn_emit_allreduce_rail_doubling(const struct dtn_call *call,
+                                     struct dtn_sched *sched,
+                                     struct dtensor_error *err)
+{
+    return allreduce_rails(call, "allreduce rail-doubling",
+                           dtn_emit_allreduce_doubling, sched, err);
+}
+
+int dtn_emit_allreduce_rail_halving(const struct dtn_call *call,
+                                    struct dtn_sched *sched,
+                                    struct dtensor_error *err)
+{
+    return allreduce_rails(call, "allreduce rail-halving",
+                           dtn_emit_allreduce_halving_apart, sched, err);
+}
+
+/* --------------------------------------------------------- reduce-scatter */
+
+int dtn_emit_reduce_scatter_rail_halving(const struct dtn_call *call,
+                                         struct dtn_sched *sched,
+                                         struct dtensor_error *err)
+{
+    struct dtn_hierarchy h;
+    struct dtn_rail rail;
+    struct dtn_call among;
+    size_t at = 0;
+    int rc = dtn_hierarchy_begin(&h, "reduce_scatter rail-halving", call,
+                                 sched, err);
+
+    if (rc != 0)
+        return rc;
+    rail = dtn_rail_make(&h);
+    among = dtn_rail_call(&h, call->count);
+    dtn_rail_blocks(&rail, &among);
+    sched->exposed[DTN_IN] = true;
+    rail.place[DTN_IN].space = DTN_ACC;
+    rail.place[DTN_ACC].offset = dtn_call_blocks(&among, 0, h.nhosts).bytes;
+    if (h.nhosts > 1)
+        dtn_rail_open(&rail, &among, dtn_emit_reduce_scatter_halving);
+    rails_meet(&h);
+    for (int k = 0; k < h.nhosts; k++) {
+        struct dtn_range block = dtn_call_block(call, rails_peer(&h, k));
+
+        dtn_sched_fold(sched, dtn_span_at(call->me, h.nhosts > 1 ? DTN_ACC
+                                          : DTN_OUT, at),
+                       dtn_span_at(-1, DTN_IN, block.offset), block.bytes);
+        at += block.bytes;
+    }
+    dtn_local_signal(&h, DTN_TAG_DONE, DTN_PAIRS_FROM_OWNER);
+    dtn_rail_run(&rail);
+    dtn_local_wait(&h, DTN_TAG_DONE, DTN_PAIRS_FROM_OWNER);
+    return dtn_hierarchy_end(&h, err);
+}
+
+/* ------------------------------------------------------------- all-gather */
+
+/* Load the blocks of rail `l` from the TMP of a local. */
+static void gather_rail(const struct dtn_hierarchy *h, int l)
+{
+    size_t at = 0;
+
+    for (int k = 0; k < h->nhosts; k++) {
+        struct dtn_range block =
+            dtn_call_block(h->call, dtn_local_at(h, k, l));
+
+        dtn_sched_copy(h->sched,
+                       dtn_span_at(h->call->me, DTN_OUT, block.offset),
+                       dtn_span_at(dtn_local_at(h, h->host, l), DTN_TMP, at),
+                       block.bytes);
+        at += block.bytes;
+    }
+}
+
+int dtn_emit_allgather_rail_bruck(const struct dtn_call *call,
+                                  struct dtn_sched *sched,
+                                  struct dtensor_error *err)
+{
+    struct dtn_hierarchy h;
+    struct dtn_rail rail;
+    struct dtn_call among;
+    int rc = dtn_hierarchy_begin(&h, "allgather rail-bruck", call, sched, err);
+
+    if (rc != 0)
+        return rc;
+    rail = dtn_rail_make(&h);
+    among = dtn_rail_call(&h, call->count);
+    dtn_rail_blocks(&rail, &among);
+    if (call->n == 1)
+        return rails_alone(&h, err);
+    rail.place[DTN_OUT].space = DTN_TMP;
+    rail.place[DTN_TMP].offset = dtn_call_blocks(&among, 0, h.nhosts).bytes;
+    dtn_rail_open(&rail, &among, dtn_emit_allgather_bruck);
+    sched->exposed[DTN_TMP] = true;
+    rails_meet(&h);
+    dtn_rail_run(&rail);
+    dtn_local_signal(&h, DTN_TAG_DATA, DTN_PAIRS_FROM_OWNER);
+    gather_rail(&h, h.local);
+    for (int i = 1; i < dtn_locals(&h, h.host); i++) {
+        int p = dtn_local_after(&h, i);
+
+        dtn_sched_wait(sched, p, DTN_TAG_DATA);
+        gather_rail(&h, h.local_of[p]);
+        dtn_sched_signal(sched, p, DTN_TAG_DONE);
+    }
+    dtn_local_wait(&h, DTN_TAG_DONE, DTN_PAIRS_FROM_OWNER);
+    return dtn_hierarchy_end(&h, err);
+}
+
+/* ------------------------------------------------------------- all-to-all */
+
+/* Load what the locals send to the rail's rank on a host. */
+static void swap_collect(const struct dtn_hierarchy *h, int host, size_t at)
+{
+    struct dtn_range block = dtn_call_sent(h->call, rails_peer(h, host));
+
+    for (int i = 0; i < h->nrails; i++)
+        dtn_sched_copy(h->sched,
+                       dtn_span_at(h->call->me, DTN_TMP,
+                                   at + (size_t)i * block.bytes),
+                       dtn_span_at(dtn_local_at(h, h->host, i), DTN_IN,
+                                   block.offset), block.bytes);
+}
+
+/* Do the ranks of each host follow one another, in the order of the hosts? */
+static bool swap_in_order(const struct dtn_hierarchy *h)
+{
+    for (int p = 0; p < h->call->n; p++)
+        if (h->member[p] != p)
+            return false;
+    return true;
+}
+
+/* Copy the blocks to the places of their ranks. */
+static void swap_settle(const struct dtn_hierarchy *h)
+{
+    for (int p = 0; p < h->call->n; p++) {
+        struct dtn_range block = dtn_call_received(h->call, h->member[p]);
+
+        dtn_sched_copy(h->sched,
+                       dtn_span_at(h->call->me, DTN_OUT, block.offset),
+                       dtn_span_at(h->call->me, DTN_TMP,
+                                   (size_t)p * block.bytes), block.bytes);
+    }
+}
+
+/* Blocks arrive in OUT, or at the start of TMP if their places are not in the
+ * order of the hosts.
+ */
+static int swap_rails(const struct dtn_call *call, const char *name,
+                      dtn_emit_f *emit, struct dtn_sched *sched,
+                      struct dtensor_error *err)
+{
+    struct dtn_hierarchy h;
+    struct dtn_rail rail;
+    struct dtn_call among;
+    size_t all, begin;
+    bool in_order;
+    int rc = dtn_hierarchy_begin(&h, name, call, sched, err);
+
+    if (rc != 0)
+        return rc;
+    if (call->n == 1)
+        return rails_alone(&h, err);
+    in_order = swap_in_order(&h);
+    all = sched->bytes[DTN_IN];
+    begin = in_order ? 0 : all;
+    rail = dtn_rail_make(&h);
+    among = dtn_rail_call(&h, call->count * (size_t)h.nrails);
+    sched->exposed[DTN_IN] = true;
+    rail.place[DTN_IN] = dtn_span_at(0, DTN_TMP, begin);
+    rail.place[DTN_OUT].space = in_order ? DTN_OUT : DTN_TMP;
+    rail.place[DTN_TMP].offset = begin + all;
+    dtn_rail_open(&rail, &among, emit);
+    rails_meet(&h);
+    for (int i = 0; i < h.nhosts; i++)
+        swap_collect(&h, dtn_host_after(&h, i), begin
+                     + (size_t)dtn_host_after(&h, i) * (all / h.nhosts));
+    dtn_local_signal(&h, DTN_TAG_DONE, DTN_PAIRS_FROM_OWNER);
+    dtn_rail_run(&rail);
+    if (!in_order)
+        swap_settle(&h);
+    dtn_local_wait(&h, DTN_TAG_DONE, DTN_PAIRS_FROM_OWNER);
+    return dtn_hierarchy_end(&h, err);
+}
+
+int dtn_emit_all_to_all_rail_put(const struct dtn_call *call,
+                                 struct dtn_sched *sched,
+                                 struct dtensor_error *err)
+{
+    return swap_rails(call, "all_to_all rail-put", dtn_emit_all_to_all_put,
+                      sched, err);
+}
+
+int dtn_emit_all_to_all_rail_bruck(const struct dtn_call *call,
+                                   struct dtn_sched *sched,
+                                   struct dtensor_error *err)
+{
+    return swap_rails(call, "all_to_all rail-bruck", dtn_emit_all_to_all_bruck,
+                      sched, err);
+}
