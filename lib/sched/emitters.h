@@ -89,7 +89,8 @@ struct dtn_emitter {
                                   /* emitters                                 */
     enum dtn_algorithm algorithm;  /* as [tuning] names it                    */
     enum dtn_reach needs;         /* the least reach that it needs            */
-    bool even;                    /* needs hosts of equal numbers of ranks    */
+    bool even;                    /* needs several hosts, all with as many    */
+                                  /* ranks                                    */
     size_t max_bytes;             /* upper limit of dtn_call_edge_bytes();    */
                                   /* DTN_EAGER_MAX: an eager message          */
     dtn_emit_f *emit;             /* writes the schedule                      */

@@ -202,12 +202,13 @@ static bool uneven_good(int n)
 /* Large enough for blocks to be pulled, folded together, and cut in chunks. */
 static bool large_good(void)
 {
-    static const size_t counts[] = { 10007, 100003, 30011 };
+    static const size_t counts[] = { 10007, 300007, 30011 };
+    bool direct = now.emitter->algorithm == DTN_ALG_DIRECT;
     bool ring = now.emitter->algorithm == DTN_ALG_RING;
     bool twotree = now.emitter->algorithm == DTN_ALG_TWOTREE;
 
     now.call.dtype = DTENSOR_F64;
-    for (size_t i = 0; i < (twotree ? 3 : ring ? 2 : 1); i++)
+    for (size_t i = 0; i < (twotree ? 3 : ring || direct ? 2 : 1); i++)
         for (now.call.n = 2; now.call.n <= (i == 2 ? 9 : 3); now.call.n++) {
             now.call.count = counts[i];
             now.call.root = now.call.n - 1;
