@@ -12,8 +12,8 @@
  * those that load from it have signalled DONE.
  *
  * DONE is a third hop.  Up to 2 MiB each rank puts its folded block into every
- * OUT instead: two hops, and 0.88 to 0.92 of the time.  Above that, the two take
- * as long, and loads leave private memory of many ranks in one place.
+ * OUT instead: two hops, and 0.88 to 0.92 of the time.  Above that both take as
+ * long, and of private memory a rank stages one block instead of n - 1.
  *
  * In a broadcast the root has nothing to load, so it puts: of 4 MiB over 4
  * ranks it puts 1 MiB to each of the other three, while each of them loads the
