@@ -9,7 +9,7 @@
 #
 DIR = build/demo
 VERSION := $(shell awk -F'[][]' '/^AC_INIT/ { print $$4 }' configure.ac)
-SOURCES := $(shell find lib transport tools/bench tools/draw tools/advice.c \
+SOURCES := $(shell find lib transport tools/bench tools/draw tools/cli.c \
 	-name '*.c' ! -path lib/cuda/device.c ! -name 'verbs*') transport/verbs_look.c
 OBJECTS := $(SOURCES:%.c=$(DIR)/%.o)
 # The longest first, or one CPU waits for it at the end.

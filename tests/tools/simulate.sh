@@ -28,11 +28,11 @@ refuses() {
 case_=(allreduce --simulate --size 1M --mesh 32 --per-host 8)
 run "${case_[@]}" --topology fat-tree:2/1x2
 is "every algorithm that can run it is simulated" \
-    "$status|$err|$(grep -cE '^  [a-z]+ +[0-9.]+ [um]s +[0-9.]+ [um]s +[0-9.]+ +[0-9]+' "$dir/out")" \
-    "0||$("$plan" allreduce --size 1M --mesh 32 --per-host 8 | grep -cE '^[a-z]+ +[0-9.]+ [um]s')"
+    "$status|$err|$(grep -cE '^  [a-z-]+ +[0-9.]+ [um]s +[0-9.]+ [um]s +[0-9.]+ +[0-9]+' "$dir/out")" \
+    "0||$("$plan" allreduce --size 1M --mesh 32 --per-host 8 | grep -cE '^[a-z-]+ +[0-9.]+ [um]s')"
 grep -q '^allreduce of 1.00 MiB over 32 ranks, 8 on each host, fat-tree:2/1x2$' "$dir/out"
 ok $? "the first line says what is simulated"
-grep -qE '^fastest [a-z]+; taken [a-z]+, [0-9.]+ times as long$' "$dir/out"
+grep -qE '^fastest [a-z-]+; taken [a-z-]+, [0-9.]+ times as long$' "$dir/out"
 ok $? "the last one which is the fastest, and which is taken"
 
 run "${case_[@]}" --algorithm ring --trace "$dir/trace"
