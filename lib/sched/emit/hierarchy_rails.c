@@ -163,11 +163,11 @@ int dtn_emit_allgather_rail_bruck(const struct dtn_call *call,
 
     if (rc != 0)
         return rc;
+    if (call->n == 1)
+        return rails_alone(&h, err);
     rail = dtn_rail_make(&h);
     among = dtn_rail_call(&h, call->count);
     dtn_rail_blocks(&rail, &among);
-    if (call->n == 1)
-        return rails_alone(&h, err);
     rail.place[DTN_OUT].space = DTN_TMP;
     rail.place[DTN_TMP].offset = dtn_call_blocks(&among, 0, h.nhosts).bytes;
     dtn_rail_open(&rail, &among, dtn_emit_allgather_bruck);
