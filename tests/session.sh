@@ -6,7 +6,8 @@
 # with "$ " is a session: its commands are run, and what they print has to be what
 # the page shows, where four blanks continue a line.  Ranks print in no order, so
 # the lines of a dtensor-run are compared sorted.  On the page a process number is
-# 4242, this host laptop, a job 1, and the first rank that exits rank 0.
+# 4242, this host laptop, a job 1, and the first rank that exits rank 0; how many
+# ranks still run then is left open.
 
 # page_examples PAGE FOLDER: FOLDER/N.SECTION for each example, plain text
 page_examples() {
@@ -28,6 +29,7 @@ example_name() {
 normal() {
     sed -E "s/pid [0-9]+/pid 4242/g; s/ on $(uname -n)\\b/ on laptop/g
         s/(batch job) [0-9]+/\1 1/
+        s/; ending the other ([0-9]+ )?ranks?$/; ending the others/
         s/^(dtensor-run: rank) [0-9]+ (\(pid 4242\) exited)/\1 0 \2/" | case $1 in
     dtensor-run*) LC_ALL=C sort ;;
     *) cat ;;
