@@ -133,7 +133,7 @@ static void rank_play(int rank, int nranks, void *arg)
     (void)arg;
     dtn_log_init(&log);
     cluster_make(&c);
-    strcpy(world.job, "doors");
+    snprintf(world.job, sizeof world.job, "doors-%d", play->port);
     door = rank_join(&world, &log, &boot);
     if (rank == 3 && play->other_key)
         boot->auth.key[0] ^= 1;
