@@ -10,12 +10,10 @@
  * Without this test, a loop over the ranks in some route could make each new
  * redistribute of a large job take milliseconds.
  */
-#include "cluster/world.h"
-#include "layout/layout.h"
-#include "sched/call.h"
 #include "dtensor.h"
-#include "tests/redist/counted.h"
+#include "tests/redist/looks.h"
 #include "tests/redist/plan_of.h"
+#include "tests/support/allocations.h"
 #include "tests/support/tap.h"
 
 #include <stdbool.h>
@@ -29,51 +27,11 @@ enum { DIMS = 3, SIZES = 4, LETTERS = 4, TRIES = 5 };
 #define BYTES_MAX 8192            /* in them                                  */
 #define LONGER_MAX 2              /* as long over the most ranks              */
 
-COUNTED(int64_t, dtn_local_numel, (const struct dtensor_spec *spec, int index),
-        (spec, index))
-COUNTED(int, dtn_world_host, (const struct dtn_world *world, int rank),
-        (world, rank))
-COUNTED(struct dtn_range, dtn_call_block, (const struct dtn_call *call, int r),
-        (call, r))
-
 static const int sizes[DIMS][SIZES][DIMS] = {
     { { 64 }, { 1024 }, { 16384 }, { 131072 } },
     { { 8, 8 }, { 32, 32 }, { 128, 128 }, { 512, 256 } },
     { { 4, 4, 4 }, { 16, 8, 8 }, { 32, 32, 16 }, { 64, 64, 32 } }
 };
-
-/* -------------------------------------------------------------- memory --- */
-
-static long blocks, bytes;        /* asked for                                */
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *mem, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *mem, size_t size);
-
-void *__wrap_malloc(size_t size)
-{
-    blocks++;
-    bytes += (long)size;
-    return __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-    blocks++;
-    bytes += (long)(n * size);
-    return __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *mem, size_t size)
-{
-    blocks++;
-    bytes += (long)size;
-    return __real_realloc(mem, size);
-}
-
-/* --------------------------------------------------------------- plans --- */
 
 /* What the plans of a mesh take: each at most, and all together. */
 struct taken {
@@ -120,14 +78,14 @@ static void plan_take(const struct dtensor_mesh *mesh, int ndim, int from,
     struct dtensor_plan *plan = NULL;
     double begin;
 
-    work = blocks = bytes = 0;
+    work = allocations = allocated_bytes = 0;
     begin = cpu_seconds();
     if (dtensor_plan_create(&src, &dst, NULL, &plan, NULL) != 0)
         exit(1);
     taken->seconds += cpu_seconds() - begin;
     taken->looks = larger(taken->looks, work);
-    taken->blocks = larger(taken->blocks, blocks);
-    taken->bytes = larger(taken->bytes, bytes);
+    taken->blocks = larger(taken->blocks, allocations);
+    taken->bytes = larger(taken->bytes, allocated_bytes);
     taken->pairs++;
     dtensor_plan_destroy(plan);
 }

@@ -17,7 +17,7 @@
 #include "sched/emit/emit.h"
 #include "sched/sched.h"
 #include "dtensor.h"
-#include "tests/redist/counted.h"
+#include "tests/redist/looks.h"
 #include "tests/redist/plan_of.h"
 #include "tests/support/ranks.h"
 
@@ -26,13 +26,6 @@
 #include <time.h>
 
 enum { TRIES = 3, TIMES = 8, MOST = 24 };
-
-COUNTED(int64_t, dtn_local_numel, (const struct dtensor_spec *spec, int index),
-        (spec, index))
-COUNTED(int, dtn_world_host, (const struct dtn_world *world, int rank),
-        (world, rank))
-COUNTED(struct dtn_range, dtn_call_block, (const struct dtn_call *call, int r),
-        (call, r))
 
 struct job {
     struct dtensor_ctx *ctx;

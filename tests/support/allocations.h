@@ -1,4 +1,4 @@
-/* allocations.h - how often a test program has asked for memory
+/* allocations.h - how often and how much memory a test program asked for
  *
  * The linker sends malloc() and its kin here: such a program is linked with
  * -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc and allocations.c.  Each
@@ -7,6 +7,6 @@
 #ifndef TESTS_ALLOCATIONS_H
 #define TESTS_ALLOCATIONS_H
 
-extern _Thread_local long allocations;
+extern _Thread_local long allocations, allocated_bytes;
 
 #endif

@@ -7,58 +7,19 @@
  * second broadcast of 32 KiB did, and a peer that has sent all that it may
  * could wait for one that never comes.
  */
-#include "base/log.h"
 #include "transport/tcp.h"
 #include "transport/transport.h"
 #include "dtensor.h"
 #include "tests/support/tap.h"
+#include "tests/transport/tcp_pair.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 enum { HALF = DTN_QUEUE_DEPTH / 2, MUCH = DTN_QUEUE_DEPTH / 4 * 3,
        HALF_DATA = DTN_TCP_WINDOW / 2 / DTN_KEPT_MAX };
-
-/* This rank, and its connection to the peer at the other end of fds[1]. */
-static struct dtn_tcp_peer *peer;
-static struct dtn_tcp *tcp;
-static int fds[2];
-
-static void open_pair(void)
-{
-    static struct dtn_tcp_peer *peers[2];
-    static struct dtn_log quiet;
-
-    tcp = calloc(1, sizeof *tcp);
-    peer = calloc(1, sizeof *peer);
-    if (!tcp || !peer || socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0,
-                                    fds) < 0)
-        exit(99);
-    peers[1] = peer;
-    tcp->peers = peers;
-    tcp->nranks = 2;
-    tcp->log = &quiet;
-    tcp->listener = -1;
-    tcp->epoll = epoll_create1(EPOLL_CLOEXEC);
-    peer->rank = 1;
-    peer->fd = fds[0];
-    peer->probe = -1;
-    if (dtn_tcp_stream_start(tcp, peer) != 0)
-        exit(99);
-}
-
-static void close_pair(void)
-{
-    dtn_tcp_stream_kill(tcp, peer);
-    close(fds[1]);
-    close(tcp->epoll);
-    free(peer);
-    free(tcp);
-}
 
 /* So many signals with `size` bytes of data come and are consumed. */
 static void consume(int n, size_t size)
@@ -75,12 +36,10 @@ static void consume(int n, size_t size)
     memcpy(bytes, &frame, sizeof frame);
     memcpy(bytes + sizeof frame, &signal, DTN_TCP_SIGNAL_BYTES);
     for (int i = 0; i < n; i++) {
-        if (send(fds[1], bytes, whole, 0) != (ssize_t)whole)
+        pair_arrive(bytes, whole);
+        if (!dtn_tcp_peek(&pair.tcp->base, 1))
             exit(99);
-        dtn_tcp_stream_receive(tcp, peer);
-        if (!dtn_tcp_peek(&tcp->base, 1))
-            exit(99);
-        dtn_tcp_consume(&tcp->base, 1);
+        dtn_tcp_consume(&pair.tcp->base, 1);
     }
 }
 
@@ -89,39 +48,39 @@ static long credit(void)
 {
     struct dtn_tcp_frame frame;
 
-    return recv(fds[1], &frame, sizeof frame, 0) == (ssize_t)sizeof frame
+    return recv(pair.far, &frame, sizeof frame, 0) == (ssize_t)sizeof frame
            && frame.kind == DTN_TCP_CREDIT ? (long)frame.consumed : -1;
 }
 
 static void in_idle_turn(int n, size_t size)
 {
-    open_pair();
+    pair_open();
     consume(n - 1, size);
-    dtn_tcp_progress(&tcp->base);
+    dtn_tcp_progress(&pair.tcp->base);
     ok(credit() == -1, "%d signals of %zu bytes and a turn: no credit", n - 1,
        size);
     consume(1, size);
     ok(credit() == -1, "one more: the call that consumed it sends no credit");
-    dtn_tcp_progress(&tcp->base);
+    dtn_tcp_progress(&pair.tcp->base);
     ok(credit() == n, "but the next turn does, as nothing arrives in it");
-    dtn_tcp_progress(&tcp->base);
+    dtn_tcp_progress(&pair.tcp->base);
     ok(credit() == -1, "and once only");
-    close_pair();
+    pair_close();
 }
 
 int main(void)
 {
     in_idle_turn(HALF, 0);
     in_idle_turn(HALF_DATA, DTN_KEPT_MAX);
-    open_pair();
+    pair_open();
     consume(MUCH - 1, 0);
     ok(credit() == -1, "%d signals without a turn: no credit", MUCH - 1);
     consume(1, 0);
     ok(credit() == MUCH, "%d: at once, before the peer has to wait", MUCH);
     consume(1, 0);
     for (int turn = 0; turn < 1000; turn++)
-        dtn_tcp_progress(&tcp->base);
+        dtn_tcp_progress(&pair.tcp->base);
     ok(credit() == MUCH + 1, "one, and a rank that is idle: then, too");
-    close_pair();
+    pair_close();
     return done();
 }
