@@ -20,7 +20,7 @@
 #include "boot/auth.h"
 #include "boot/bypass.h"
 #include "boot/child.h"
-#include "boot/door.h"
+#include "boot/late.h"
 #include "boot/drain.h"
 #include "boot/fail.h"
 #include "boot/frame.h"
@@ -335,7 +335,7 @@ static void boot_settle(struct dtn_boot *boot, int64_t start_ns)
     dtn_boot_unlisten(boot);
     dtn_boot_route_close(&boot->aside);
     dtn_boot_child_keep_tree(boot);
-    if (dtn_door_rank(boot, boot->rank, boot->rank
+    if (dtn_late_rank(boot, boot->rank, boot->rank
                       - boot->hosts[boot->host]->first_rank) < 0)
         dtn_boot_auth_close(&boot->auth);
     boot->identity = NULL;
@@ -452,7 +452,7 @@ void dtn_boot_close(struct dtn_boot *boot)
     dtn_boot_leave(boot);
     dtn_heart_stop(boot);
     dtn_bypass_close(boot);
-    dtn_door_close(boot);
+    dtn_late_close(boot);
     dtn_boot_unlisten(boot);
     dtn_boot_auth_close(&boot->auth);
     dtn_boot_route_close(&boot->up);

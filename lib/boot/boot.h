@@ -143,12 +143,12 @@ int dtn_boot_beat_start(struct dtn_boot *boot, int fd,
 void dtn_boot_beat_await(const struct dtn_boot *boot);
 
 /* Listen for ranks of other hosts that lose their way to the rest of the job.
- * The port; 0: this rank need not, or cannot.  doors: those of all ranks, 2
+ * The port; 0: this rank need not, or cannot.  ports: those of all ranks, 2
  * bytes each, are at this place of their blobs, where these are so long.
  */
-uint16_t dtn_boot_door_open(struct dtn_boot *boot);
-void dtn_boot_doors(struct dtn_boot *boot, const struct dtn_table *all,
-                    size_t at);
+uint16_t dtn_boot_late_open(struct dtn_boot *boot);
+void dtn_boot_late_ports(struct dtn_boot *boot, const struct dtn_table *all,
+                         size_t at);
 
 /* Use the tree to watch the ranks from now on.  No allgather may follow. */
 void dtn_boot_watch_start(struct dtn_boot *boot);

@@ -1,7 +1,7 @@
 /* bypass.c - a connection around a silent link between two hosts
  *
  * Host 0 and host 2 receive nothing from each other.  Host 0 reports this to
- * host 1, which connects to the door of host 2 (door.c):
+ * host 1, which connects to the late listener of host 2 (late.c):
  *
  *          0                    0
  *         / x                  /
@@ -24,7 +24,7 @@
 #include "boot/bypass.h"
 #include "base/wait.h"
 #include "boot/boot.h"
-#include "boot/door.h"
+#include "boot/late.h"
 #include "boot/frame.h"
 #include "boot/knock.h"
 #include "boot/link.h"
@@ -48,7 +48,7 @@
 enum { WITNESSES = 2, OUTS = 10 + WITNESSES, SUSPECTS = 3 };
 
 struct dtn_bypass {
-    struct dtn_boot_route out[OUTS];  /* [nout] to doors that may be needed   */
+    struct dtn_boot_route out[OUTS];  /* [nout] to late listeners             */
     int nout;                         /* the most that can be needed          */
     int64_t until_ns;                 /* when all this ends; 0: it is over    */
     struct bypass_suspect {
@@ -251,7 +251,7 @@ static void bypass_read(struct dtn_boot *boot, struct dtn_boot_route *route,
         return;
     if (got == DTN_FRAME_READY && frame.type == DTN_FRAME_WELCOME) {
         route->next_ns = NEVER;
-        dtn_door_adopt(boot, &route->link, route->target);
+        dtn_late_adopt(boot, &route->link, route->target);
     } else if (got != DTN_FRAME_READY || !bypass_hello(boot, route, &frame)) {
         bypass_again(route, now);
     } else {
@@ -294,7 +294,7 @@ static void bypass_both(struct dtn_boot *boot, int parent)
     if (dtn_boot_tree_parent(boot, boot->rank) == parent && other >= 0
         && boot->answered
         && !(boot->bypass->there & bypass_bit(boot->bypass, other))
-        && !dtn_door_linked(boot, other))
+        && !dtn_late_linked(boot, other))
         dtn_silence_judge(boot, other);
 }
 
@@ -361,7 +361,7 @@ static const struct dtn_boot_addrs *bypass_known(const struct dtn_boot *boot,
     return NULL;
 }
 
-/* Look up where its door is, once for each host. */
+/* Look up where its late listener is, once for each host. */
 static void bypass_may_call(struct dtn_boot *boot, int rank)
 {
     struct dtn_bypass *bypass = boot->bypass;
@@ -370,7 +370,7 @@ static void bypass_may_call(struct dtn_boot *boot, int rank)
     struct dtensor_error ignored;
 
     if (rank < 0 || rank == boot->rank || bypass->nout == OUTS
-        || dtn_door_port(boot, rank) == 0)
+        || dtn_late_port(boot, rank) == 0)
         return;
     known = bypass_known(boot, rank);
     dtn_boot_route_init(route, rank, NEVER);
@@ -378,16 +378,16 @@ static void bypass_may_call(struct dtn_boot *boot, int rank)
         route->addrs = *known;
     else if (dtn_boot_socket_resolve(boot, rank, &route->addrs, &ignored) != 0)
         return;
-    dtn_boot_socket_set_port(&route->addrs, dtn_door_port(boot, rank));
+    dtn_boot_socket_set_port(&route->addrs, dtn_late_port(boot, rank));
     route->resolved = rank;
     bypass->nout++;
 }
 
-/* All doors of a host. */
+/* All late listeners of a host. */
 static void bypass_may_call_host(struct dtn_boot *boot, int leader)
 {
-    for (int i = 0; leader >= 0 && i < DTN_DOORS; i++)
-        bypass_may_call(boot, dtn_door_rank(boot, leader, i));
+    for (int i = 0; leader >= 0 && i < DTN_LATE_MAX; i++)
+        bypass_may_call(boot, dtn_late_rank(boot, leader, i));
 }
 
 /* Of a leader: the hosts around each neighbour. */
@@ -404,7 +404,7 @@ void dtn_bypass_open(struct dtn_boot *boot)
 {
     const int leader = dtn_boot_tree_leader(boot, boot->rank);
 
-    if (!boot->door)
+    if (!boot->late)
         return;
     boot->bypass = calloc(1, sizeof *boot->bypass);
     if (!boot->bypass)

@@ -17,8 +17,8 @@ struct dtn_boot_link;
 void dtn_bypass_open(struct dtn_boot *boot);
 void dtn_bypass_close(struct dtn_boot *boot);
 
-/* Connect to the door of this rank, if it is one that this rank may need: the
- * doors of the hosts above, the leaders around, for a rank that is no leader
+/* Connect to the late listener of this rank, if this rank may need it: those of
+ * the hosts above, the leaders around, for a rank that is no leader
  * those below.
  */
 void dtn_bypass_call(struct dtn_boot *boot, int rank);

@@ -21,7 +21,7 @@
 #include "base/wait.h"
 #include "boot/boot.h"
 #include "boot/bypass.h"
-#include "boot/door.h"
+#include "boot/late.h"
 #include "boot/state.h"
 #include "boot/watch.h"
 #include "cluster/cluster.h"
@@ -64,7 +64,7 @@ static bool leave_unknown(const struct dtn_boot *boot)
     const int64_t now = dtn_now_ns();
     const int64_t end = boot->peer_failures[boot->rank].heard_ns
         + LAST_BEATS * boot->cluster->transport.heartbeat_ns;
-    bool waits = dtn_door_busy(boot) || leave_untold(boot, &boot->up.link);
+    bool waits = dtn_late_busy(boot) || leave_untold(boot, &boot->up.link);
 
     for (int i = 0; i < boot->nchildren; i++)
         waits = waits || leave_untold(boot, &boot->children[i]);

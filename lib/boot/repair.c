@@ -7,11 +7,12 @@
  *      |          |                          2:   rank 3
  *      4          3                               ranks 6, 7
  *
- * rank 2 is lost.  Rank 3, the next of its host, connects to the doors of the
- * hosts above and below: to rank 0 and to rank 6.  It knows first, since it
- * sees the death in the page of the host.  When rank 6 knows, it also connects
- * around: to rank 3, and to the host above that of rank 2.  These connections
- * only carry news.  They may form circles, for news is forwarded once.
+ * rank 2 is lost.  Rank 3, the next of its host, connects to the late
+ * listeners of the hosts above and below: to rank 0 and to rank 6.  It knows
+ * first, since it sees the death in the page of the host.  When rank 6 knows,
+ * it also connects around: to rank 3, and to the host above that of rank 2.
+ * These connections only carry news.  They may form circles, for news is
+ * forwarded once.
  *
  * The ranks of a host have no other way than the page to hear of each other
  * then, so what one of them hears goes there, too (news.c).
@@ -19,7 +20,7 @@
 #include "boot/repair.h"
 #include "boot/boot.h"
 #include "boot/bypass.h"
-#include "boot/door.h"
+#include "boot/late.h"
 #include "boot/state.h"
 #include "boot/tree.h"
 
@@ -31,20 +32,20 @@ static bool repair_lost(const struct dtn_boot *boot, int rank)
         && boot->peer_failures[rank].loss != DTN_LOSS_NONE;
 }
 
-/* Connect to the doors of a host, where this rank has no connection yet.
- * False: all ranks with doors are lost.
+/* Connect to the late listeners of a host, but those that it is connected to.
+ * False: all ranks that have one are lost.
  */
 static bool repair_host(struct dtn_boot *boot, int leader)
 {
     bool left = false;
 
-    for (int i = 0; leader >= 0 && i < DTN_DOORS; i++) {
-        const int rank = dtn_door_rank(boot, leader, i);
+    for (int i = 0; leader >= 0 && i < DTN_LATE_MAX; i++) {
+        const int rank = dtn_late_rank(boot, leader, i);
 
         if (rank < 0 || repair_lost(boot, rank))
             continue;
         left = true;
-        if (!dtn_door_linked(boot, rank))
+        if (!dtn_late_linked(boot, rank))
             dtn_bypass_call(boot, rank);
     }
     return left;

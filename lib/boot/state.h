@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 struct dtn_bypass;
-struct dtn_door;
+struct dtn_late;
 struct dtn_heart;
 struct dtn_host;
 struct dtn_log;
@@ -186,7 +186,7 @@ struct dtn_boot {
     struct dtn_silence silences[DTN_BOOT_SILENCES]; /* see silence.c          */
     int nsilences;                /* that were said                           */
     struct dtn_bypass *bypass;    /* NULL: there is no way around a link      */
-    struct dtn_door *door;        /* NULL: this rank has none, see door.c     */
+    struct dtn_late *late;        /* NULL: this rank has none, see late.c     */
     uint32_t repaired;            /* of npeer_failures, see repair.c          */
     bool answered;                /* since a host is silent, the kernel of    */
                                   /* another has refused a connection         */

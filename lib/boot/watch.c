@@ -23,7 +23,7 @@
 #include "boot/boot.h"
 #include "boot/bypass.h"
 #include "boot/delivery.h"
-#include "boot/door.h"
+#include "boot/late.h"
 #include "boot/frame.h"
 #include "boot/news.h"
 #include "boot/pulse.h"
@@ -239,7 +239,7 @@ static void watch_all(struct dtn_boot *boot, int64_t now)
     dtn_news_read(boot);
     dtn_silence_answer(boot);
     dtn_repair_progress(boot);
-    dtn_door_progress(boot, now);
+    dtn_late_progress(boot, now);
     dtn_bypass_progress(boot, now);
 }
 
@@ -252,7 +252,7 @@ void dtn_boot_watch(struct dtn_boot *boot)
     dtn_boot_hold(boot);
     boot->status.waited_ns = now;
     watch_all(boot, now);
-    boot->watch_ns = now + (dtn_bypass_busy(boot) || dtn_door_busy(boot)
+    boot->watch_ns = now + (dtn_bypass_busy(boot) || dtn_late_busy(boot)
                             ? HURRY_NS : EVERY_NS);
     dtn_status_answer(boot, true);
     dtn_boot_release(boot);

@@ -151,7 +151,7 @@ static void ctx_compare_cpus(struct dtensor_ctx *ctx,
 }
 
 /* Each rank sends its affinity mask, and the union of a host is counted.  The
- * page of the heartbeats and the port of the rank's door travel along.
+ * page of the heartbeats and the port of the late listener travel along.
  */
 static int ctx_count_cpus(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
@@ -160,21 +160,21 @@ static int ctx_count_cpus(struct dtensor_ctx *ctx, struct dtensor_error *err)
     struct dtn_blob mine = { .fd = -1 };
     struct dtn_table *all;
     cpu_set_t mask;
-    uint16_t door;
+    uint16_t port;
     int rc;
 
     CPU_ZERO(&mask);
     sched_getaffinity(0, sizeof mask, &mask);
-    door = dtn_boot_door_open(ctx->boot);
-    mine.size = sizeof mask + (door > 0 ? sizeof door : 0);
+    port = dtn_boot_late_open(ctx->boot);
+    mine.size = sizeof mask + (port > 0 ? sizeof port : 0);
     memcpy(mine.bytes, &mask, sizeof mask);
-    memcpy(mine.bytes + sizeof mask, &door, sizeof door);
+    memcpy(mine.bytes + sizeof mask, &port, sizeof port);
     rc = dtn_boot_beat_open(ctx->boot, &mine.fd, err);
     if (rc == 0)
         rc = dtn_boot_allgather(ctx->boot, &mine, &all, err);
     if (rc != 0)
         return rc;
-    dtn_boot_doors(ctx->boot, all, sizeof mask);
+    dtn_boot_late_ports(ctx->boot, all, sizeof mask);
     rc = ctx_beat(ctx, host, all, err);
     if (rc == 0)
         ctx_compare_cpus(ctx, host, all);

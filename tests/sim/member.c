@@ -34,15 +34,15 @@ int sim_member_gather(struct sim_member *member, bool *right,
 {
     const int rank = member->world.rank;
     const int first = rank / sim_job.per_host * sim_job.per_host;
-    const uint16_t door = dtn_boot_door_open(member->boot);
+    const uint16_t port = dtn_boot_late_open(member->boot);
     struct dtn_blob mine = {
-        .size = sizeof rank + (door > 0 ? sizeof door : 0), .fd = -1
+        .size = sizeof rank + (port > 0 ? sizeof port : 0), .fd = -1
     };
     struct dtn_table *all = NULL;
     int rc, fd, it;
 
     memcpy(mine.bytes, &rank, sizeof rank);
-    memcpy(mine.bytes + sizeof rank, &door, sizeof door);
+    memcpy(mine.bytes + sizeof rank, &port, sizeof port);
     rc = dtn_boot_beat_open(member->boot, &mine.fd, err);
     if (rc == 0)
         rc = dtn_boot_allgather(member->boot, &mine, &all, err);
@@ -52,7 +52,7 @@ int sim_member_gather(struct sim_member *member, bool *right,
         *right = *right && it == r;
     }
     if (rc == 0)
-        dtn_boot_doors(member->boot, all, sizeof rank);
+        dtn_boot_late_ports(member->boot, all, sizeof rank);
     fd = rc == 0 ? dtn_table_take_fd(all, first) : -1;
     dtn_table_free(all);
     if (rc == 0)

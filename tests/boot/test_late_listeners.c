@@ -1,8 +1,9 @@
-/* test_doors.c - who has lost its way to the job comes in, a stranger does not
+/* test_late_listeners.c - a rank that has lost its way to the job comes in, a
+ * stranger does not
  *
  * Two hosts of two ranks.  Rank 2, the leader of the second host, is killed.
- * Rank 3 then connects to the door of rank 0 and says whom it names; there is
- * no other way.  Strangers have filled all places of the door before.  With
+ * Rank 3 then connects to the late listener of rank 0 and says whom it names;
+ * there is no other way.  Strangers have filled all places of it before.  With
  * another key rank 3 is refused, as when ranks join.
  *
  * Without this test, any process that found the port could say who is lost, or
@@ -78,22 +79,22 @@ static uint16_t rank_join(const struct dtn_world *world, struct dtn_log *log,
     struct dtn_blob mine = { .fd = -1 };
     struct dtn_table *all;
     struct dtensor_error err;
-    uint16_t door;
+    uint16_t port;
     int fd;
 
     need(dtn_boot_open(&args, boot, &err) == 0, "%s", err.text);
-    door = dtn_boot_door_open(*boot);
-    mine.size = sizeof door;
-    memcpy(mine.bytes, &door, sizeof door);
+    port = dtn_boot_late_open(*boot);
+    mine.size = sizeof port;
+    memcpy(mine.bytes, &port, sizeof port);
     need(dtn_boot_beat_open(*boot, &mine.fd, &err) == 0, "%s", err.text);
     need(dtn_boot_allgather(*boot, &mine, &all, &err) == 0, "%s", err.text);
-    dtn_boot_doors(*boot, all, 0);
+    dtn_boot_late_ports(*boot, all, 0);
     fd = dtn_table_take_fd(all, world->rank / 2 * 2);
     dtn_table_free(all);
     need(dtn_boot_beat_start(*boot, fd, &err) == 0, "%s", err.text);
     dtn_boot_beat_await(*boot);
     dtn_boot_watch_start(*boot);
-    return door;
+    return port;
 }
 
 /* They say nothing, and stay. */
@@ -106,7 +107,7 @@ static void strangers_come(uint16_t port)
         const int fd = socket(AF_INET, SOCK_STREAM, 0);
 
         need(connect(fd, (const struct sockaddr *)&at, sizeof at) == 0,
-             "a stranger does not reach the door");
+             "a stranger does not reach it");
     }
 }
 
@@ -128,17 +129,17 @@ static void rank_play(int rank, int nranks, void *arg)
     struct dtn_world world = { .rank = rank, .size = nranks, .cluster = &c };
     struct dtn_log log;
     struct dtn_boot *boot;
-    uint16_t door;
+    uint16_t port;
 
     (void)arg;
     dtn_log_init(&log);
     cluster_make(&c);
-    snprintf(world.job, sizeof world.job, "doors-%d", play->port);
-    door = rank_join(&world, &log, &boot);
+    snprintf(world.job, sizeof world.job, "late-%d", play->port);
+    port = rank_join(&world, &log, &boot);
     if (rank == 3 && play->other_key)
         boot->auth.key[0] ^= 1;
     if (rank == 0)
-        strangers_come(door);
+        strangers_come(port);
     play->watching++;
     while (play->watching < RANKS)
         nap();
@@ -156,7 +157,7 @@ static void rank_play(int rank, int nranks, void *arg)
     dtn_boot_close(boot);
 }
 
-static void test_doors(bool other_key, const char *claim)
+static void test_late_listeners(bool other_key, const char *claim)
 {
     int status[RANKS];
 
@@ -176,8 +177,8 @@ int main(void)
     setenv("DTN_KEY", RANKS_KEY, 1);
     play = mmap(NULL, sizeof *play, PROT_READ | PROT_WRITE,
                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    test_doors(false, "the leader of a host is killed: its other rank is heard "
-               "through a door, past strangers");
-    test_doors(true, "with another key it is refused");
+    test_late_listeners(false, "the leader of a host is killed: its other rank "
+               "is heard through the late listener, past strangers");
+    test_late_listeners(true, "with another key it is refused");
     return done();
 }

@@ -1,19 +1,19 @@
-/* door.c - where other hosts connect after all have joined
+/* late.c - where other hosts connect after all have joined
  *
- * The first three ranks of each host keep a TCP listener, a door, as long as
- * the job lasts.  Who has lost its way to the others connects there: the second
- * rank of a host whose leader died (repair.c), or a host around a silent link
- * (bypass.c).  With three of them, two losses leave each host a door.
+ * The first three ranks of each host keep a TCP listener, the late listener, as
+ * long as the job lasts.  A rank that has lost its way to the others connects
+ * to it: the second rank of a host whose leader died (repair.c), or a host
+ * around a silent link (bypass.c).  Three of them leave each host one after two
+ * losses.
  *
- * The system chooses the port of a door, so that other jobs can use the port of
- * this one as soon as it has started.  All ranks learn the ports of all doors
- * when they join.
+ * The system chooses its port, so that other jobs can use the port of this one
+ * as soon as it has started.  All ranks learn all these ports when they join.
  *
  * Who connects must prove that it belongs to the job, as when ranks join
- * (knock.c).  A door keeps eight connections that have proved nothing, for two
- * seconds at most; the oldest gives its place away.
+ * (knock.c).  A late listener keeps eight connections that have proved nothing,
+ * for two seconds at most; the oldest gives its place away.
  */
-#include "boot/door.h"
+#include "boot/late.h"
 #include "boot/boot.h"
 #include "boot/frame.h"
 #include "boot/knock.h"
@@ -33,74 +33,74 @@
 
 enum { INS = 8 };
 
-struct dtn_door {
+struct dtn_late {
     int fd;                           /* listens; or -1                       */
     struct dtn_boot_link in[INS];     /* who connected and has proved nothing */
-    uint16_t port[];                  /* [hosts * DTN_DOORS] of all; 0: none  */
+    uint16_t port[];                  /* [hosts * DTN_LATE_MAX]; 0: none      */
 };
 
-int dtn_door_rank(const struct dtn_boot *boot, int leader, int i)
+int dtn_late_rank(const struct dtn_boot *boot, int leader, int i)
 {
     const struct dtn_host *host =
         boot->hosts[dtn_boot_tree_host(boot, leader)];
 
-    return i < DTN_DOORS && i < host->nranks ? host->first_rank + i : -1;
+    return i < DTN_LATE_MAX && i < host->nranks ? host->first_rank + i : -1;
 }
 
 /* ---------------------------------------------------------------- ports --- */
 
-/* The place of a rank among those that may have a door; -1: it has none. */
-static int door_place(const struct dtn_boot *boot, int rank)
+/* The place of a rank among those that may have one; -1: it has none. */
+static int late_place(const struct dtn_boot *boot, int rank)
 {
     const int h = dtn_boot_tree_host(boot, rank);
     const int i = rank - boot->hosts[h]->first_rank;
 
-    return i < DTN_DOORS ? DTN_DOORS * h + i : -1;
+    return i < DTN_LATE_MAX ? DTN_LATE_MAX * h + i : -1;
 }
 
-uint16_t dtn_boot_door_open(struct dtn_boot *boot)
+uint16_t dtn_boot_late_open(struct dtn_boot *boot)
 {
-    const size_t n = (size_t)boot->nhosts * DTN_DOORS;
-    struct dtn_door *door;
+    const size_t n = (size_t)boot->nhosts * DTN_LATE_MAX;
+    struct dtn_late *late;
     uint16_t port = 0;
 
-    if (boot->nhosts < 2 || door_place(boot, boot->rank) < 0)
+    if (boot->nhosts < 2 || late_place(boot, boot->rank) < 0)
         return 0;
-    door = calloc(1, sizeof *door + n * sizeof door->port[0]);
-    if (!door)
+    late = calloc(1, sizeof *late + n * sizeof late->port[0]);
+    if (!late)
         return 0;
     for (int i = 0; i < INS; i++)
-        dtn_frame_init(&door->in[i].io, -1, false);
-    door->fd = dtn_boot_listen_free(boot, &port);
-    boot->door = door;
+        dtn_frame_init(&late->in[i].io, -1, false);
+    late->fd = dtn_boot_listen_free(boot, &port);
+    boot->late = late;
     return port;
 }
 
-void dtn_boot_doors(struct dtn_boot *boot, const struct dtn_table *all,
-                    size_t at)
+void dtn_boot_late_ports(struct dtn_boot *boot, const struct dtn_table *all,
+                         size_t at)
 {
     const unsigned char *bytes;
     size_t size;
 
-    for (int h = 0; boot->door && h < boot->nhosts; h++)
-        for (int i = 0; i < DTN_DOORS && i < boot->hosts[h]->nranks; i++) {
+    for (int h = 0; boot->late && h < boot->nhosts; h++)
+        for (int i = 0; i < DTN_LATE_MAX && i < boot->hosts[h]->nranks; i++) {
             bytes = dtn_table_bytes(all, boot->hosts[h]->first_rank + i, &size);
-            if (size >= at + sizeof boot->door->port[0])
-                memcpy(&boot->door->port[DTN_DOORS * h + i], bytes + at,
-                       sizeof boot->door->port[0]);
+            if (size >= at + sizeof boot->late->port[0])
+                memcpy(&boot->late->port[DTN_LATE_MAX * h + i], bytes + at,
+                       sizeof boot->late->port[0]);
         }
 }
 
-uint16_t dtn_door_port(const struct dtn_boot *boot, int rank)
+uint16_t dtn_late_port(const struct dtn_boot *boot, int rank)
 {
-    const int place = door_place(boot, rank);
+    const int place = late_place(boot, rank);
 
-    return boot->door && place >= 0 ? boot->door->port[place] : 0;
+    return boot->late && place >= 0 ? boot->late->port[place] : 0;
 }
 
 /* ------------------------------------------------------------- adopting --- */
 
-bool dtn_door_linked(const struct dtn_boot *boot, int rank)
+bool dtn_late_linked(const struct dtn_boot *boot, int rank)
 {
     for (int i = 0; i < boot->nchildren; i++)
         if (boot->children[i].state == DTN_LINK_JOINED
@@ -113,7 +113,7 @@ bool dtn_door_linked(const struct dtn_boot *boot, int rank)
  * ranks may connect to each other at once.  NULL: no memory, or that rank has
  * two connections already.
  */
-static struct dtn_boot_link *door_place_for(struct dtn_boot *boot, int rank)
+static struct dtn_boot_link *late_place_for(struct dtn_boot *boot, int rank)
 {
     const size_t n = (size_t)boot->nchildren + 1;
     struct dtn_boot_link *gone = NULL, *children;
@@ -139,9 +139,9 @@ static struct dtn_boot_link *door_place_for(struct dtn_boot *boot, int rank)
     return &children[boot->nchildren++];
 }
 
-void dtn_door_adopt(struct dtn_boot *boot, struct dtn_boot_link *link, int rank)
+void dtn_late_adopt(struct dtn_boot *boot, struct dtn_boot_link *link, int rank)
 {
-    struct dtn_boot_link *child = door_place_for(boot, rank);
+    struct dtn_boot_link *child = late_place_for(boot, rank);
 
     if (!child) {
         dtn_frame_close(&link->io);
@@ -164,14 +164,14 @@ void dtn_door_adopt(struct dtn_boot *boot, struct dtn_boot_link *link, int rank)
 /* ------------------------------------------------------------ accepting --- */
 
 /* May this rank connect here? */
-static bool door_knows(const struct dtn_boot *boot, uint32_t rank)
+static bool late_knows(const struct dtn_boot *boot, uint32_t rank)
 {
     return rank < (uint32_t)boot->cluster->world_size
-        && door_place(boot, (int)rank) >= 0
+        && late_place(boot, (int)rank) >= 0
         && !dtn_boot_tree_same_host(boot, (int)rank, boot->rank);
 }
 
-static bool door_welcome(struct dtn_boot *boot, struct dtn_boot_link *link,
+static bool late_welcome(struct dtn_boot *boot, struct dtn_boot_link *link,
                          const struct dtn_frame *hello)
 {
     unsigned char body[4];
@@ -182,18 +182,18 @@ static bool door_welcome(struct dtn_boot *boot, struct dtn_boot_link *link,
     if (hello->size < DTN_FRAME_HELLO_BYTES)
         return false;
     rank = dtn_frame_get32(hello->body);
-    if (!door_knows(boot, rank)
+    if (!late_knows(boot, rank)
         || dtn_frame_get64(hello->body + 16) != boot->digest)
         return false;
     dtn_frame_put32(body, (uint32_t)boot->rank);
     if (!dtn_frame_post(&link->io, &frame, false))
         return false;
     dtn_frame_flush(&link->io);
-    dtn_door_adopt(boot, link, (int)rank);
+    dtn_late_adopt(boot, link, (int)rank);
     return true;
 }
 
-static void door_in(struct dtn_boot *boot, struct dtn_boot_link *link,
+static void late_in(struct dtn_boot *boot, struct dtn_boot_link *link,
                     int64_t now)
 {
     struct dtn_frame frame;
@@ -209,7 +209,7 @@ static void door_in(struct dtn_boot *boot, struct dtn_boot_link *link,
                 ? dtn_boot_knock_answer(boot, link, &frame)
                 : frame.type == DTN_FRAME_PROOF
                 ? dtn_boot_knock_check(boot, link, &frame)
-                : door_welcome(boot, link, &frame));
+                : late_welcome(boot, link, &frame));
         dtn_frame_flush(&link->io);
     }
     dtn_frame_close(&link->io);
@@ -217,19 +217,19 @@ static void door_in(struct dtn_boot *boot, struct dtn_boot_link *link,
 }
 
 /* The connection that is kept longest without a proof gives its place away. */
-static void door_accept(struct dtn_boot *boot, int64_t now)
+static void late_accept(struct dtn_boot *boot, int64_t now)
 {
-    struct dtn_door *door = boot->door;
-    struct dtn_boot_link *link = door->in;
-    const int fd = door->fd < 0 ? -1 : dtn_boot_socket_accept_tcp(door->fd);
+    struct dtn_late *late = boot->late;
+    struct dtn_boot_link *link = late->in;
+    const int fd = late->fd < 0 ? -1 : dtn_boot_socket_accept_tcp(late->fd);
 
     if (fd < 0)
         return;
     for (int i = 0; i < INS; i++)
-        if (door->in[i].state == DTN_LINK_IDLE
+        if (late->in[i].state == DTN_LINK_IDLE
             || (link->state != DTN_LINK_IDLE
-                && door->in[i].since_ns < link->since_ns))
-            link = &door->in[i];
+                && late->in[i].since_ns < link->since_ns))
+            link = &late->in[i];
     dtn_frame_close(&link->io);
     memset(link, 0, sizeof *link);
     dtn_frame_init(&link->io, fd, false);
@@ -238,32 +238,32 @@ static void door_accept(struct dtn_boot *boot, int64_t now)
     link->since_ns = now;
 }
 
-bool dtn_door_busy(const struct dtn_boot *boot)
+bool dtn_late_busy(const struct dtn_boot *boot)
 {
     bool busy = false;
 
-    for (int i = 0; boot->door && i < INS; i++)
-        busy = busy || boot->door->in[i].state != DTN_LINK_IDLE;
+    for (int i = 0; boot->late && i < INS; i++)
+        busy = busy || boot->late->in[i].state != DTN_LINK_IDLE;
     return busy;
 }
 
-void dtn_door_progress(struct dtn_boot *boot, int64_t now)
+void dtn_late_progress(struct dtn_boot *boot, int64_t now)
 {
-    if (!boot->door)
+    if (!boot->late)
         return;
-    door_accept(boot, now);
+    late_accept(boot, now);
     for (int i = 0; i < INS; i++)
-        if (boot->door->in[i].state != DTN_LINK_IDLE)
-            door_in(boot, &boot->door->in[i], now);
+        if (boot->late->in[i].state != DTN_LINK_IDLE)
+            late_in(boot, &boot->late->in[i], now);
 }
 
-void dtn_door_close(struct dtn_boot *boot)
+void dtn_late_close(struct dtn_boot *boot)
 {
-    if (!boot->door)
+    if (!boot->late)
         return;
     for (int i = 0; i < INS; i++)
-        dtn_frame_close(&boot->door->in[i].io);
-    dtn_boot_socket_close(&boot->door->fd);
-    free(boot->door);
-    boot->door = NULL;
+        dtn_frame_close(&boot->late->in[i].io);
+    dtn_boot_socket_close(&boot->late->fd);
+    free(boot->late);
+    boot->late = NULL;
 }
