@@ -13,7 +13,6 @@
 #include "coll/exec/peer.h"
 #include "coll/exec/terms.h"
 #include "sched/sched.h"
-#include "transport/transport.h"
 #include "dtensor.h"
 
 #include <stdbool.h>
@@ -95,8 +94,6 @@ static void bind_step(struct dtn_exec *exec, const struct dtn_step *step,
         .terms = terms, .nterms = bind_nterms(sched, step),
         .partial = (uint16_t)bind_partial(step) };
     bound->fold = bind_fold(sched, bound);
-    exec->sends_long |= step->op == DTN_OP_SIGNAL
-                        && bound->bytes > DTN_EAGER_MAX;
     for (int i = 0; i < bound->nterms; i++) {
         struct dtn_span slot;
 

@@ -28,6 +28,7 @@
 #include "sched/sched.h"
 #include "transport/arena.h"
 #include "transport/arena_size.h"
+#include "transport/transport.h"
 #include "dtensor.h"
 
 #include <stdbool.h>
@@ -179,6 +180,25 @@ static bool exec_tries(const struct dtn_exec *exec)
         && sched->expose != DTN_EXPOSE_STAGED_ONLY;
 }
 
+/* Of long data a socket may take a part.  The rest must leave before the call
+ * ends: after it this rank may compute for long, or wait for the peer without
+ * the library.  So the last steps flush.
+ */
+static int exec_flush_long(struct dtn_exec *exec, struct dtensor_error *err)
+{
+    struct dtn_sched *sched = &exec->sched;
+    const int nsteps = sched->nsteps;
+
+    for (int s = 0; s < nsteps; s++) {
+        const struct dtn_step *step = &sched->steps[s];
+
+        if (step->op == DTN_OP_SIGNAL
+            && step->bytes * exec->scale[step->src.space] > DTN_EAGER_MAX)
+            dtn_sched_flush(sched, step->peer);
+    }
+    return dtn_sched_finish(sched, err);
+}
+
 /* The entries of exec->base. */
 static size_t exec_nbase(const struct dtn_exec *exec)
 {
@@ -241,7 +261,9 @@ static int exec_fill(struct dtn_exec *exec, struct dtensor_error *err)
     }
     exec->base[DTN_TMP] = exec->tmp;
     exec->base[DTN_ACC] = exec->acc;
-    rc = dtn_exec_bind(exec, err);
+    rc = exec_flush_long(exec, err);
+    if (rc == 0)
+        rc = dtn_exec_bind(exec, err);
     if (rc == 0)
         rc = exec_terms(exec, err);
     if (rc == 0)
@@ -261,6 +283,7 @@ int dtn_exec_create(const struct dtn_group *group, struct dtn_sched *sched,
     exec->sched = *sched;
     rc = exec_fill(exec, err);
     if (rc != 0) {
+        *sched = exec->sched;
         memset(&exec->sched, 0, sizeof exec->sched);
         dtn_exec_destroy(exec);
         return rc;

@@ -47,7 +47,6 @@ struct dtn_exec {
     double predicted_ns;          /* time that the model says; 0: unknown     */
     struct dtn_flight flight;     /* of a started run, for who counts         */
     bool messages;                /* it is sends and receives                 */
-    bool sends_long;              /* some signal has more data than a slot    */
     bool named;                   /* it sends READY with spaces               */
     enum dtn_space spaces[DTN_NSPACES];  /* that peers access, or IN and OUT  */
                                   /* if they are sources of puts              */

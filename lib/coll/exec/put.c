@@ -130,19 +130,3 @@ int dtn_run_flush(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
     return run->polls ? dtn_poll_flush(run->ctx, rank, &run->wait)
                       : dtn_flush(run->ctx, rank);
 }
-
-/* Of long data a socket may have taken a part.  The rest must leave before the
- * call ends: after it this rank may compute for long, or wait for the peer
- * without the library.
- */
-int dtn_run_flush_long(struct dtn_exec_run *run)
-{
-    const struct dtn_exec *exec = run->exec;
-    int rc = 0;
-
-    for (int s = 0; rc == 0 && s < exec->sched.nsteps; s++)
-        if (exec->steps[s].step->op == DTN_OP_SIGNAL
-            && exec->steps[s].bytes > DTN_EAGER_MAX)
-            rc = dtn_run_flush(run, &exec->steps[s]);
-    return rc;
-}

@@ -10,7 +10,4 @@ int dtn_run_put(struct dtn_exec_run *run, const struct dtn_exec_step *bound);
 /* Wait until the sources of the puts to a peer may change. */
 int dtn_run_flush(struct dtn_exec_run *run, const struct dtn_exec_step *bound);
 
-/* Wait until the long data of all its signals have left. */
-int dtn_run_flush_long(struct dtn_exec_run *run);
-
 #endif

@@ -222,8 +222,6 @@ static int run_steps(struct dtn_exec_run *run)
         run->wait.start_ns = 0;
     }
     rc = dtn_run_settle(run, !run->polls);
-    if (rc == 0 && run->exec->sends_long)
-        rc = dtn_run_flush_long(run);
     return rc == 0 && run->windowed ? run_inside(run) : rc;
 }
 
