@@ -26,7 +26,7 @@ struct dtn_decision {
     struct dtn_lru_entry entry;   /* of the cache                             */
     struct dtensor_op_call call;  /* its own copy                             */
     unsigned reads;               /* DTN_ARG_ that the operator reads         */
-    unsigned flags;               /* DTN_OP_ of its rule                      */
+    unsigned flags;               /* DTN_RULE_ of its rule                    */
     bool collective;              /* it has rows that `repro` leaves out ...  */
     bool repro;                   /* ... and it was made under `repro`        */
     struct dtn_inferred inferred;                /* what was inferred; cost   */

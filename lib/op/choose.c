@@ -364,11 +364,11 @@ static int none_accepted(const struct dtn_options *options,
 {
     const struct dtn_signature *sig = options->sig;
 
-    if (sig->rule->flags & DTN_OP_INPLACE)
+    if (sig->rule->flags & DTN_RULE_INPLACE)
         return dtn_op_fail(sig->call, err, "it works in place, and input 0 "
                            "cannot keep its placement (redistribute it before, "
                            "or take the operator without _)");
-    if (sig->rule->flags & DTN_OP_STAYS)
+    if (sig->rule->flags & DTN_RULE_STAYS)
         return dtn_op_fail(sig->call, err, "it moves nothing, and dimension %d "
                            "is sharded (redistribute before)", sig->dim[0]);
     return dtn_op_fail(sig->call, err, "no placement of the inputs will do "

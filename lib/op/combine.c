@@ -109,7 +109,7 @@ static bool picks(const struct dtn_signature *sig,
 {
     const struct dtensor_placement *p = &sig->call->in[0].placement[m];
 
-    if (!(sig->rule->flags & DTN_OP_LOCAL_PICK) ||
+    if (!(sig->rule->flags & DTN_RULE_LOCAL_PICK) ||
         p->kind == DTENSOR_REPLICATE ||
         (p->kind != DTENSOR_PARTIAL && !dtn_signature_names(sig, p->dim)))
         return true;
@@ -133,8 +133,8 @@ static void option_add(struct dtn_options *options, int m,
         option->still = option->still && input_same(sig, option, i, m);
         option->never = option->never || input_filled(sig, option, i, m);
     }
-    if ((sig->rule->flags & DTN_OP_STAYS && !option->still) ||
-        (sig->rule->flags & DTN_OP_INPLACE &&
+    if ((sig->rule->flags & DTN_RULE_STAYS && !option->still) ||
+        (sig->rule->flags & DTN_RULE_INPLACE &&
          (!input_same(sig, option, 0, m) ||
           row->out[0].kind != row->in[0].kind ||
           row->out[0].dim != row->in[0].dim)) ||
@@ -396,13 +396,13 @@ static bool fits(const struct dtn_options *options,
     const bool lengths = chosen(options, choice);
     struct dtensor_spec spec;
 
-    if (!lengths && !(sig->rule->flags & DTN_OP_EVEN))
+    if (!lengths && !(sig->rule->flags & DTN_RULE_EVEN))
         return true;
     spec = sig->call->in[i];
     dtn_choice_input(options, choice, i, spec.placement);
     if (lengths && !dtn_spec_lengths_fit(&spec))
         return false;
-    for (int d = 0; sig->rule->flags & DTN_OP_EVEN && d < spec.ndim; d++)
+    for (int d = 0; sig->rule->flags & DTN_RULE_EVEN && d < spec.ndim; d++)
         if (sig->in[kind_of(sig, i)].inner[d] == DTN_WHOLE &&
             (!(sig->rule->reads & DTN_ARG_DIM) ||
              dtn_signature_names(sig, d)) && !even(&spec, d))
@@ -424,9 +424,9 @@ static bool accepted(const struct dtn_options *options,
                      const struct dtn_tuple *choice)
 {
     const struct dtn_signature *sig = options->sig;
-    const bool small = options->small && sig->rule->flags & DTN_OP_SMALL;
+    const bool small = options->small && sig->rule->flags & DTN_RULE_SMALL;
 
-    if (!small && !options->lengths && !(sig->rule->flags & DTN_OP_EVEN))
+    if (!small && !options->lengths && !(sig->rule->flags & DTN_RULE_EVEN))
         return true;
     for (int i = 0; i < sig->call->nin; i++)
         if (!fits(options, choice, i) ||
@@ -452,7 +452,7 @@ static bool visit_possible(const struct visit *v, int n)
 {
     if (mixes(v->options, &v->choice, n - 1))
         return false;
-    if (!v->options->small || v->options->sig->rule->flags & DTN_OP_SMALL)
+    if (!v->options->small || v->options->sig->rule->flags & DTN_RULE_SMALL)
         return true;
     for (int k = 0; k < v->options->sig->nin; k++)
         if (!large_at(v->options, &v->choice, n, k, n - 1))

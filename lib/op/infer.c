@@ -95,7 +95,7 @@ static int output_make(const struct dtn_options *options,
     out->ndim = sig->out[i < sig->nout ? i : 0].ndim;
     memcpy(out->shape, shape, (size_t)out->ndim * sizeof shape[0]);
     dtn_choice_output(options, choice, i, out->placement);
-    if (sig->rule->flags & DTN_OP_INPLACE &&
+    if (sig->rule->flags & DTN_RULE_INPLACE &&
         (out->ndim != sig->call->in[0].ndim ||
          memcmp(shape, sig->call->in[0].shape,
                 (size_t)out->ndim * sizeof shape[0]) != 0))

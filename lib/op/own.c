@@ -102,11 +102,11 @@ static void own_rule(struct dtn_own *own)
     own->rule = (struct dtn_rule){
         .names = own->names, .letters = def->letters, .terms = def->terms,
         .types = def->types, .reduce = def->reduce, .least = def->least,
-        .reads = reads_of(def), .flags = DTN_OP_SMALL };
+        .reads = reads_of(def), .flags = DTN_RULE_SMALL };
     if (def->reduce == DTENSOR_AVG)
-        own->rule.flags |= DTN_OP_EVEN;
+        own->rule.flags |= DTN_RULE_EVEN;
     if (strchr(def->letters, '&'))
-        own->rule.flags |= DTN_OP_ONE;
+        own->rule.flags |= DTN_RULE_ONE;
 }
 
 /* The texts of a definition, to be replaced by copies. */

@@ -104,7 +104,7 @@ int dtn_result_count(const struct dtn_signature *sig)
 
     if (sig->rule->size == DTN_SIZE_PIECE)
         return (int)((size + count - 1) / count);
-    if (sig->rule->flags & DTN_OP_STAYS)
+    if (sig->rule->flags & DTN_RULE_STAYS)
         return (int)size;
     return sig->nout;
 }

@@ -80,7 +80,7 @@ static bool sums_round(const struct dtn_signature *sig)
 /* Are neighbouring indices needed where this letter is cut? */
 static bool letter_plain(const struct dtn_signature *sig, int letter)
 {
-    return sig->rule->flags & DTN_OP_PLAIN &&
+    return sig->rule->flags & DTN_RULE_PLAIN &&
            (sig->ndims == 0 ||
             dtn_signature_names(sig, operand_dim(&sig->in[0], letter)));
 }
@@ -231,7 +231,7 @@ static void rows_collective(const struct dtn_signature *sig,
             continue;
         row = row_add(rows);
         row->cuts = row->collective = true;
-        row->plain = sig->rule->flags & DTN_OP_GAPLESS;
+        row->plain = sig->rule->flags & DTN_RULE_GAPLESS;
         for (int i = 0; i < sig->nin; i++)
             row->in[i] = place_cut(inner_dim(&sig->in[i], number));
         for (int i = 0; i < sig->nout; i++)

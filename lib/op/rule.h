@@ -21,26 +21,26 @@ enum dtn_engine {
 
 /* What else holds for an operator; a bit set. */
 enum {
-    DTN_OP_SMALL = 1,             /* parts may be empty that are so already   */
-    DTN_OP_INPLACE = 2,           /* the result is the first operand, which   */
+    DTN_RULE_SMALL = 1,           /* parts may be empty that are so already   */
+    DTN_RULE_INPLACE = 2,         /* the result is the first operand, which   */
                                   /* stays as it lies                         */
-    DTN_OP_LIST = 4,              /* the last operand is a list of any length */
-    DTN_OP_EVEN = 8,              /* reduced dimensions are cut evenly; all,  */
+    DTN_RULE_LIST = 4,            /* the last operand is a list of any length */
+    DTN_RULE_EVEN = 8,            /* reduced dimensions are cut evenly; all,  */
                                   /* if args.dim is not read                  */
-    DTN_OP_STAYS = 16,            /* nothing is moved for it                  */
-    DTN_OP_PLAIN = 32,            /* rows that cut are there though no input  */
+    DTN_RULE_STAYS = 16,          /* nothing is moved for it                  */
+    DTN_RULE_PLAIN = 32,          /* rows that cut are there though no input  */
                                   /* is cut, and cut by S only; if args.dim   */
                                   /* is read, those that cut along it         */
-    DTN_OP_LOOSE = 64,            /* where sizes differ nothing is cut        */
-    DTN_OP_STAR_LAST = 128,       /* rows of "*" come after those of letters  */
-    DTN_OP_LOCAL_PICK = 256,      /* a reduced dimension that is cut is       */
+    DTN_RULE_LOOSE = 64,          /* where sizes differ nothing is cut        */
+    DTN_RULE_STAR_LAST = 128,     /* rows of "*" come after those of letters  */
+    DTN_RULE_LOCAL_PICK = 256,    /* a reduced dimension that is cut is       */
                                   /* gathered, or reduced by itself (argmax)  */
-    DTN_OP_ONE = 512,             /* args.dim has one entry                   */
-    DTN_OP_GAPLESS = 1024,        /* rows of `collective` cut by S only: each */
+    DTN_RULE_ONE = 512,           /* args.dim has one entry                   */
+    DTN_RULE_GAPLESS = 1024,      /* rows of `collective` cut by S only: each */
                                   /* rank then has neighbouring indices       */
-    DTN_OP_ALL = 2048,            /* all outputs are made, also those that    */
+    DTN_RULE_ALL = 2048,          /* all outputs are made, also those that    */
                                   /* the caller did not ask for               */
-    DTN_OP_TAPED = 4096           /* the same while a tape is active, whose   */
+    DTN_RULE_TAPED = 4096         /* the same while a tape is active, whose   */
                                   /* backward reads them                      */
 };
 
@@ -114,7 +114,7 @@ struct dtn_rule {
     const char *terms;            /* see above; NULL: terms are reduced first */
     const char *types;            /* see above; NULL: "t>t"                   */
     const char *collective;       /* see above; NULL: nothing                 */
-    unsigned flags;               /* DTN_OP_                                  */
+    unsigned flags;               /* DTN_RULE_                                */
     unsigned reads;               /* DTN_ARG_                                 */
     enum dtensor_redop reduce;    /* what makes a whole of parts that were    */
                                   /* reduced along a cut dimension            */

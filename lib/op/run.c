@@ -249,8 +249,8 @@ static int run_all(const struct running *run, struct dtensor *const out[],
 /* Are all outputs made, though not asked for? */
 static bool makes_all(const struct running *run)
 {
-    return run->d->flags & DTN_OP_ALL ||
-           (run->d->flags & DTN_OP_TAPED && run->mesh->ctx->recorder);
+    return run->d->flags & DTN_RULE_ALL ||
+           (run->d->flags & DTN_RULE_TAPED && run->mesh->ctx->recorder);
 }
 
 /* Those from `first` on; all that the operator has, if they are needed. */
@@ -287,7 +287,7 @@ int dtensor_op(const char *op, int nin, const struct dtensor *const in[],
     struct running run;
     int rc = run_begin(&run, &key, nout, out, err);
 
-    if (rc == 0 && run.d->flags & DTN_OP_INPLACE)
+    if (rc == 0 && run.d->flags & DTN_RULE_INPLACE)
         rc = dtn_op_fail(&run.d->call, err, "it works in place (call "
                          "dtensor_op_into() with out[0] = in[0])");
     if (rc != 0)
@@ -350,7 +350,7 @@ int dtensor_op_into(const char *op, int nin, const struct dtensor *const in[],
     struct running run;
     int rc = run_begin(&run, &key, nout, out, err);
 
-    if (rc == 0 && run.d->flags & DTN_OP_INPLACE && out[0] != in[0])
+    if (rc == 0 && run.d->flags & DTN_RULE_INPLACE && out[0] != in[0])
         rc = dtn_op_fail(&run.d->call, err, "it works in place, but out[0] is "
                          "not in[0]");
     for (int i = 0; i < nout && rc == 0; i++)

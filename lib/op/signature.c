@@ -88,7 +88,7 @@ static int size_set(struct reading *r, int i, int d, int letter, bool broadcast)
         sig->size[letter] = size;
         r->owner[letter] = i;
         r->soft |= (uint64_t)(broadcast && size == 1) << letter;
-    } else if (have != size && sig->rule->flags & DTN_OP_LOOSE) {
+    } else if (have != size && sig->rule->flags & DTN_RULE_LOOSE) {
         r->whole |= (uint64_t)1 << letter;
     } else if (have != size && !(broadcast && size == 1)) {
         return dtn_op_fail(sig->call, r->err, "dimension %d of input %d has "
@@ -106,7 +106,7 @@ static int size_named(struct reading *r, int i, int d)
     const struct dtn_signature *sig = r->sig;
     const struct dtn_operand *in = &sig->in[i], *first = &sig->in[0];
 
-    if (sig->rule->flags & DTN_OP_LOOSE || sig->rule->size == DTN_SIZE_SUM ||
+    if (sig->rule->flags & DTN_RULE_LOOSE || sig->rule->size == DTN_SIZE_SUM ||
         (d < first->ndim && in->shape[d] == first->shape[d]))
         return 0;
     return dtn_op_fail(sig->call, r->err, "dimension %d of input %d has %"
@@ -413,7 +413,7 @@ static int args_check(struct reading *r)
     const bool reduces = sig->rule->reads & DTN_ARG_KEEP;
     const bool single = sig->rule->size != DTN_SIZE_SAME ||
                         sig->rule->reads & DTN_ARG_RANGE ||
-                        sig->rule->flags & DTN_OP_ONE;
+                        sig->rule->flags & DTN_RULE_ONE;
     const char *bad;
     int rc;
 
@@ -435,7 +435,7 @@ static int args_check(struct reading *r)
 /* Rows are made of the letters in this order. */
 static void letters_order(struct dtn_signature *sig)
 {
-    const int first = sig->rule->flags & DTN_OP_STAR_LAST ? DTN_STARS : 0;
+    const int first = sig->rule->flags & DTN_RULE_STAR_LAST ? DTN_STARS : 0;
 
     sig->nletters = 0;
     for (int k = 0; k < DTN_LETTERS; k++) {
@@ -454,7 +454,7 @@ static int inputs_count(const struct dtn_signature *sig, int most,
                         struct dtensor_error *err)
 {
     const int least = sig->rule->least ? sig->rule->least : most;
-    const bool list = sig->rule->flags & DTN_OP_LIST;
+    const bool list = sig->rule->flags & DTN_RULE_LIST;
 
     if (sig->call->nin >= least && (list || sig->call->nin <= most))
         return 0;
