@@ -58,12 +58,12 @@ static int rows_make(const struct dtensor_spec *spec,
     return 0;
 }
 
-/* -------------------------------------------------------- one cut call --- */
+/* ------------------------------------------------------------ one call --- */
 
 /* The tensors of a call, and memory for those whose type is not that of the
  * computation.
  */
-struct cut {
+struct operands {
     const struct dtensor *const *in;   /* q, k, v                             */
     struct dtensor *out, *lse;         /* results                             */
     const struct dtensor *grad;        /* of the result; NULL: forward        */
@@ -101,21 +101,21 @@ static struct dtn_array wide_of(const struct dtensor *t,
 }
 
 /* Places what is computed; without memory only counts. */
-static size_t cut_place(const struct cut *cut, struct dtn_cut_call *call,
-                        char *memory)
+static size_t tensors_place(const struct operands *tensors,
+                            struct dtn_attention_call *call, char *memory)
 {
     struct dtn_queries *queries = &call->queries;
     size_t at = 0;
 
-    if (!cut->grad) {
-        queries->out = wide_of(cut->out, queries->work, memory, &at);
+    if (!tensors->grad) {
+        queries->out = wide_of(tensors->out, queries->work, memory, &at);
         return at;
     }
-    queries->out = part_of(cut->out);
-    queries->grad = part_of(cut->grad);
-    queries->dq = wide_of(cut->grads[0], queries->work, memory, &at);
-    call->dk = wide_of(cut->grads[1], queries->work, memory, &at);
-    call->dv = wide_of(cut->grads[2], queries->work, memory, &at);
+    queries->out = part_of(tensors->out);
+    queries->grad = part_of(tensors->grad);
+    queries->dq = wide_of(tensors->grads[0], queries->work, memory, &at);
+    call->dk = wide_of(tensors->grads[1], queries->work, memory, &at);
+    call->dv = wide_of(tensors->grads[2], queries->work, memory, &at);
     return at;
 }
 
@@ -127,84 +127,88 @@ static void narrow(const struct dtensor *t, const struct dtn_array *wide)
         dtn_cast(&part, wide);
 }
 
-static struct dtn_cut_call cut_call(const struct cut *cut,
-                                    const struct dtn_attention_way *way,
-                                    const struct dtn_spans *rows)
+static struct dtn_attention_call call_of(const struct operands *tensors,
+                                         const struct dtn_attention_way *way,
+                                         const struct dtn_spans *rows)
 {
-    const struct dtensor *q = cut->in[0];
+    const struct dtensor *q = tensors->in[0];
     const struct dtensor_cluster *cluster = q->spec.mesh->ctx->world.cluster;
     const double width = (double)q->spec.shape[3];
 
-    return (struct dtn_cut_call){ .way = way, .rows = rows,
-        .back = cut->grad != NULL,
-        .k_spec = &cut->in[1]->spec, .v_spec = &cut->in[2]->spec,
-        .k = part_of(cut->in[1]), .v = part_of(cut->in[2]),
-        .queries = { .causal = cut->causal, .work = way->lse.dtype,
-                     .scale = cut->scale != 0 ? cut->scale
+    return (struct dtn_attention_call){ .way = way, .rows = rows,
+        .back = tensors->grad != NULL,
+        .k_spec = &tensors->in[1]->spec, .v_spec = &tensors->in[2]->spec,
+        .k = part_of(tensors->in[1]), .v = part_of(tensors->in[2]),
+        .queries = { .causal = tensors->causal, .work = way->lse.dtype,
+                     .scale = tensors->scale != 0 ? tensors->scale
                             : width > 0 ? 1 / sqrt(width) : 1,
                      .flags = cluster->repro ? DTN_MATMUL_REPRO : 0,
-                     .q = part_of(q), .lse = part_of(cut->lse) } };
+                     .q = part_of(q), .lse = part_of(tensors->lse) } };
 }
 
 /* In a context that only plans: what it sends. */
-static int cut_follow(struct dtn_cut_call *call, struct dtensor_error *err)
+static int call_follow(struct dtn_attention_call *call,
+                       struct dtensor_error *err)
 {
     call->dk.dtype = call->dv.dtype = call->queries.work;
     return call->way->method == DTENSOR_ATTENTION_RING
          ? dtn_attention_ring(call, err) : dtn_attention_gather(call, err);
 }
 
-static int cut_compute(const struct cut *cut, struct dtn_cut_call *call,
-                       struct dtensor_error *err)
+static int call_compute(const struct operands *tensors,
+                        struct dtn_attention_call *call,
+                        struct dtensor_error *err)
 {
     const struct dtn_queries *queries = &call->queries;
     int rc;
 
-    if (cut->grad)
+    if (tensors->grad)
         dtn_array_fill(&queries->dq, 0);
     else
         dtn_queries_begin(queries);
     rc = call->way->method == DTENSOR_ATTENTION_RING
        ? dtn_attention_ring(call, err) : dtn_attention_gather(call, err);
-    if (rc == 0 && !cut->grad)
-        narrow(cut->out, &queries->out);
-    if (rc == 0 && cut->grad) {
-        narrow(cut->grads[0], &queries->dq);
-        narrow(cut->grads[1], &call->dk);
-        narrow(cut->grads[2], &call->dv);
+    if (rc == 0 && !tensors->grad)
+        narrow(tensors->out, &queries->out);
+    if (rc == 0 && tensors->grad) {
+        narrow(tensors->grads[0], &queries->dq);
+        narrow(tensors->grads[1], &call->dk);
+        narrow(tensors->grads[2], &call->dv);
     }
     return rc;
 }
 
 /* Compute it, forward or backward; ranks outside the mesh have nothing to do.
  */
-static int cut_run(struct cut *cut, const struct dtn_attention_way *way,
-                   struct dtensor_error *err)
+static int attention_run(struct operands *tensors,
+                         const struct dtn_attention_way *way,
+                         struct dtensor_error *err)
 {
-    const struct dtensor_mesh *mesh = cut->in[0]->spec.mesh;
+    const struct dtensor_mesh *mesh = tensors->in[0]->spec.mesh;
     struct dtn_spans *queries = NULL, *keys = NULL;
-    struct dtn_cut_call call;
+    struct dtn_attention_call call;
     struct dtensor_error why;
     int rc;
 
     if (way->me < 0)
         return 0;
-    rc = rows_make(&cut->in[0]->spec, way->ring, &queries, &why);
+    rc = rows_make(&tensors->in[0]->spec, way->ring, &queries, &why);
     if (rc == 0)
-        rc = rows_make(&cut->in[1]->spec, way->ring, &keys, &why);
+        rc = rows_make(&tensors->in[1]->spec, way->ring, &keys, &why);
     if (rc == 0) {
-        call = cut_call(cut, way, keys);
+        call = call_of(tensors, way, keys);
         call.queries.rows = queries[way->me];
         if (!mesh->ctx->planning)
-            rc = dtensor_alloc(mesh->ctx, cut_place(cut, &call, NULL) + 64,
-                               &cut->wide, &why);
+            rc = dtensor_alloc(mesh->ctx,
+                               tensors_place(tensors, &call, NULL) + 64,
+                               &tensors->wide, &why);
     }
     if (rc == 0 && mesh->ctx->planning) {
-        rc = cut_follow(&call, err);
+        rc = call_follow(&call, err);
     } else if (rc == 0) {
-        cut_place(cut, &call, cut->wide);
-        rc = cut_compute(cut, &call, err);
-        dtensor_free(mesh->ctx, cut->wide);
+        tensors_place(tensors, &call, tensors->wide);
+        rc = call_compute(tensors, &call, err);
+        dtensor_free(mesh->ctx, tensors->wide);
     } else {
         rc = dtn_tensor_end_all(mesh, rc, &why, err);
     }
@@ -215,27 +219,28 @@ static int cut_run(struct cut *cut, const struct dtn_attention_way *way,
 
 /* ------------------------------------------------------------- results --- */
 
-static int cut_forward(const struct dtensor *const in[3],
-                       const struct dtensor_attention_options *options,
-                       const struct dtn_attention_way *way,
-                       struct dtensor **outp, struct dtensor_error *err)
+static int attention_forward(const struct dtensor *const in[3],
+                             const struct dtensor_attention_options *options,
+                             const struct dtn_attention_way *way,
+                             struct dtensor **outp, struct dtensor_error *err)
 {
     const struct dtensor_op_args args = { .value = options->scale,
         .causal = options->causal != 0, .count = way->method };
-    struct cut cut = { .in = in, .scale = options->scale,
-                       .causal = options->causal != 0 };
-    int rc = dtn_tensor_create_all(&way->out, &cut.out, err);
+    struct operands tensors = { .in = in, .scale = options->scale,
+                                .causal = options->causal != 0 };
+    int rc = dtn_tensor_create_all(&way->out, &tensors.out, err);
 
     if (rc == 0)
-        rc = dtn_tensor_create_all(&way->lse, &cut.lse, err);
+        rc = dtn_tensor_create_all(&way->lse, &tensors.lse, err);
     if (rc == 0)
-        rc = cut_run(&cut, way, err);
+        rc = attention_run(&tensors, way, err);
     if (rc == 0)
         rc = dtn_called(&(struct dtn_called){
-            .op = DTN_CUT_ATTENTION, .args = &args, .nin = 3, .nout = 2,
-            .in = in, .out = (struct dtensor *[]){ cut.out, cut.lse } }, err);
-    dtensor_destroy(cut.lse);
-    return dtn_tensor_return(cut.out, rc, outp);
+            .op = DTN_SHARDED_ATTENTION, .args = &args, .nin = 3, .nout = 2,
+            .in = in,
+            .out = (struct dtensor *[]){ tensors.out, tensors.lse } }, err);
+    dtensor_destroy(tensors.lse);
+    return dtn_tensor_return(tensors.out, rc, outp);
 }
 
 int dtn_attention_gradients(const struct dtensor *const in[5],
@@ -249,23 +254,23 @@ int dtn_attention_gradients(const struct dtensor *const in[5],
     const struct dtensor_attention_options options = { .scale = args->value,
         .causal = args->causal,
         .method = (enum dtensor_attention_method)args->count };
-    struct cut cut = { .in = in, .scale = args->value, .grad = grad,
-                       .causal = args->causal, .grads = grads,
-                       .out = dtn_tensor_hold(in[3]),
-                       .lse = dtn_tensor_hold(in[4]) };
+    struct operands tensors = { .in = in, .scale = args->value, .grad = grad,
+                                .causal = args->causal, .grads = grads,
+                                .out = dtn_tensor_hold(in[3]),
+                                .lse = dtn_tensor_hold(in[4]) };
     struct dtn_attention_way way;
     int rc = dtn_attention_way(spec, &options, &way, err);
 
     for (int i = 0; i < 3 && rc == 0; i++)
         rc = dtn_tensor_create_all(&in[i]->spec, &grads[i], err);
     if (rc == 0)
-        rc = cut_run(&cut, &way, err);
-    dtensor_destroy(cut.out);
-    dtensor_destroy(cut.lse);
+        rc = attention_run(&tensors, &way, err);
+    dtensor_destroy(tensors.out);
+    dtensor_destroy(tensors.lse);
     return rc;
 }
 
-/* Heads are cut in place of the sequence. */
+/* Heads are sharded in place of the sequence. */
 static int heads_forward(const struct dtensor *const in[3],
                          const struct dtensor_attention_options *options,
                          const struct dtn_attention_way *way,
@@ -279,7 +284,7 @@ static int heads_forward(const struct dtensor *const in[3],
     for (int i = 0; i < 3 && rc == 0; i++) {
         struct dtensor_spec spec = in[i]->spec;
 
-        spec.placement[way->cut] = (struct dtensor_placement){
+        spec.placement[way->mesh_dim] = (struct dtensor_placement){
             .kind = DTENSOR_SHARD, .dim = 1 };
         rc = dtensor_redistribute_to(in[i], &spec, &moved[i], err);
     }
@@ -324,7 +329,7 @@ int dtensor_attention(const struct dtensor *q, const struct dtensor *k,
         return dtensor_op("attention", 3, in, &args, 1, outp, err);
     if (way.method == DTENSOR_ATTENTION_HEADS)
         return heads_forward(in, how, &way, outp, err);
-    return cut_forward(in, how, &way, outp, err);
+    return attention_forward(in, how, &way, outp, err);
 }
 
 int dtensor_attention_predict(const struct dtensor_spec in[3],

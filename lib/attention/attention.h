@@ -1,4 +1,4 @@
-/* attention.h - attention with the sequence cut
+/* attention.h - attention on a sharded sequence
  *
  * way.c        which way a call takes, and what it costs
  * blocks.c     this rank's queries and the keys of one rank
@@ -19,10 +19,10 @@
  * q, k and v, the result, and the logarithms of the sums of exponentials.
  * args.count is the method.
  */
-#define DTN_CUT_ATTENTION "cut_attention"
+#define DTN_SHARDED_ATTENTION "sharded_attention"
 
-/* grads[0] to grads[2]: of q, k and v, cut like them, which are in[0] to in[2];
- * in[3] and in[4] are the results.  `grad` lies like in[3].
+/* grads[0] to grads[2]: of q, k and v, sharded like these, which are in[0] to
+ * in[2]; in[3] and in[4] are the results.  `grad` lies like in[3].
  * Errors: as dtensor_attention()
  */
 int dtn_attention_gradients(const struct dtensor *const in[5],
@@ -32,7 +32,7 @@ int dtn_attention_gradients(const struct dtensor *const in[5],
                             struct dtensor_error *err);
 
 /* One call on this rank. */
-struct dtn_cut_call {
+struct dtn_attention_call {
     bool back;                    /* backward: queries.grad is there          */
     const struct dtn_attention_way *way;         /* that it takes             */
     const struct dtensor_spec *k_spec, *v_spec;  /* of keys and values        */
@@ -46,7 +46,9 @@ struct dtn_cut_call {
  * Collective: the ranks of way->ring
  * Errors: ENOMEM; and of messages and redistributes
  */
-int dtn_attention_ring(struct dtn_cut_call *call, struct dtensor_error *err);
-int dtn_attention_gather(struct dtn_cut_call *call, struct dtensor_error *err);
+int dtn_attention_ring(struct dtn_attention_call *call,
+                       struct dtensor_error *err);
+int dtn_attention_gather(struct dtn_attention_call *call,
+                         struct dtensor_error *err);
 
 #endif

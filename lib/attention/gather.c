@@ -21,13 +21,13 @@ struct half {
     struct dtn_array grad, grads;         /* the same of the gradients        */
 };
 
-static struct dtensor_spec spec_as(const struct half *side, int cut,
+static struct dtensor_spec spec_as(const struct half *side, int dim,
                                    struct dtensor_placement placement,
                                    enum dtensor_dtype dtype)
 {
     struct dtensor_spec spec = *side->spec;
 
-    spec.placement[cut] = placement;
+    spec.placement[dim] = placement;
     spec.dtype = dtype;
     return spec;
 }
@@ -47,7 +47,7 @@ static struct dtn_array widened(const struct half *side,
 }
 
 /* Places everything; without memory only counts. */
-static size_t place(struct half side[2], const struct dtn_cut_call *call,
+static size_t place(struct half side[2], const struct dtn_attention_call *call,
                     char *memory)
 {
     size_t at = 0;
@@ -60,9 +60,9 @@ static size_t place(struct half side[2], const struct dtn_cut_call *call,
     return at;
 }
 
-static int gather(const struct half *side, int cut, struct dtensor_error *err)
+static int gather(const struct half *side, int dim, struct dtensor_error *err)
 {
-    const struct dtensor_spec whole = spec_as(side, cut,
+    const struct dtensor_spec whole = spec_as(side, dim,
         (struct dtensor_placement){ .kind = DTENSOR_REPLICATE },
         side->spec->dtype);
 
@@ -72,33 +72,33 @@ static int gather(const struct half *side, int cut, struct dtensor_error *err)
                             side->whole.data, err);
 }
 
-static int scatter(const struct half *side, int cut, struct dtensor_error *err)
+static int scatter(const struct half *side, int dim, struct dtensor_error *err)
 {
-    const struct dtensor_spec terms = spec_as(side, cut,
+    const struct dtensor_spec terms = spec_as(side, dim,
         (struct dtensor_placement){ .kind = DTENSOR_PARTIAL,
                                     .op = DTENSOR_SUM }, side->grads.dtype);
-    const struct dtensor_spec cut_again = spec_as(side, cut,
-        side->spec->placement[cut], side->grads.dtype);
+    const struct dtensor_spec shards = spec_as(side, dim,
+        side->spec->placement[dim], side->grads.dtype);
 
     dtn_watch_cause(terms.mesh->ctx, "attention", 0, "gradients of keys and "
                     "values are summed");
-    return dtn_redistribute(&terms, &cut_again, side->grads.data,
+    return dtn_redistribute(&terms, &shards, side->grads.data,
                             side->grad.data, err);
 }
 
-static int gather_run(struct dtn_cut_call *call, const struct half side[2],
-                      struct dtensor_error *err)
+static int gather_run(struct dtn_attention_call *call,
+                      const struct half side[2], struct dtensor_error *err)
 {
     const struct dtensor_run all = { 0, call->k_spec->shape[2] };
     const struct dtn_keys keys = { .rows = { 1, &all },
         .k = side[0].whole, .v = side[1].whole, .dk = side[0].grads,
         .dv = side[1].grads };
     const bool back = call->back, follows = call->k_spec->mesh->ctx->planning;
-    const int cut = call->way->cut;
+    const int dim = call->way->mesh_dim;
     int rc = 0;
 
     for (int i = 0; i < 2 && rc == 0; i++) {
-        rc = gather(&side[i], cut, err);
+        rc = gather(&side[i], dim, err);
         if (back && !follows)
             dtn_array_fill(&side[i].grads, 0);
     }
@@ -106,11 +106,12 @@ static int gather_run(struct dtn_cut_call *call, const struct half side[2],
         rc = back ? dtn_queries_back(&call->queries, &keys, err)
                   : dtn_queries_see(&call->queries, &keys, err);
     for (int i = 0; i < 2 && rc == 0 && back; i++)
-        rc = scatter(&side[i], cut, err);
+        rc = scatter(&side[i], dim, err);
     return rc;
 }
 
-int dtn_attention_gather(struct dtn_cut_call *call, struct dtensor_error *err)
+int dtn_attention_gather(struct dtn_attention_call *call,
+                         struct dtensor_error *err)
 {
     struct dtensor_ctx *ctx = call->way->ring->group.ctx;
     struct half side[2] = {

@@ -23,7 +23,7 @@
 #include <string.h>
 
 struct passing {
-    struct dtn_cut_call *call;
+    struct dtn_attention_call *call;
     size_t bytes;                 /* of keys and values of a rank             */
     size_t grad_bytes;            /* of their gradients                       */
     char *pass[2];                /* keys, then values: here, and to come     */
@@ -88,7 +88,7 @@ static int shift_end(struct dtensor_request **requestp, int rc,
 
 static struct dtn_keys keys_of(const struct passing *ring, int step)
 {
-    const struct dtn_cut_call *call = ring->call;
+    const struct dtn_attention_call *call = ring->call;
     const int n = call->way->n;
     struct dtn_keys keys = {
         .rows = call->rows[(call->way->me + n - step) % n],
@@ -106,7 +106,7 @@ static struct dtn_keys keys_of(const struct passing *ring, int step)
 static int products(const struct passing *ring, const struct dtn_keys *keys,
                     struct dtensor_error *err)
 {
-    const struct dtn_cut_call *call = ring->call;
+    const struct dtn_attention_call *call = ring->call;
     struct dtn_watcher *watcher = call->way->ring->ctx->watcher;
     int rc;
 
@@ -171,7 +171,7 @@ static int step_backward(struct passing *ring, int step,
 /* The gradients of this rank's keys and values come home. */
 static int home(struct passing *ring, struct dtensor_error *err)
 {
-    struct dtn_cut_call *call = ring->call;
+    struct dtn_attention_call *call = ring->call;
     char *last = ring->found[(call->way->n - 1) & 1];
     int rc = 0;
 
@@ -192,7 +192,7 @@ static int home(struct passing *ring, struct dtensor_error *err)
 static int ring_begin(struct passing *ring, char **memoryp,
                       struct dtensor_error *err)
 {
-    struct dtn_cut_call *call = ring->call;
+    struct dtn_attention_call *call = ring->call;
     const bool back = call->back;
     const size_t room = dtn_queries_room(&call->queries, call->k.shape[2],
                                          call->v.shape[3]);
@@ -229,7 +229,7 @@ static int ring_begin(struct passing *ring, char **memoryp,
 /* In a context that only plans: tell who counts of the shifts, each with the
  * bytes of all ranks.
  */
-static int ring_follow(const struct dtn_cut_call *call)
+static int ring_follow(const struct dtn_attention_call *call)
 {
     const struct dtensor_spec *k = call->k_spec, *v = call->v_spec;
     struct dtn_watcher *watcher = k->mesh->ctx->watcher;
@@ -251,7 +251,8 @@ static int ring_follow(const struct dtn_cut_call *call)
     return 0;
 }
 
-int dtn_attention_ring(struct dtn_cut_call *call, struct dtensor_error *err)
+int dtn_attention_ring(struct dtn_attention_call *call,
+                       struct dtensor_error *err)
 {
     const bool back = call->back;
     struct passing ring = { .call = call,

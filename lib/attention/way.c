@@ -29,27 +29,27 @@ enum { SEQUENCE = 2 };            /* tensor dimension                         */
 static const char *const names[DTENSOR_ATTENTION_METHODS] = {
     "auto", "ring", "gather", "heads", "whole" };
 
-static bool cuts(const struct dtensor_placement *p, int dim)
+static bool shards(const struct dtensor_placement *p, int dim)
 {
     return dtn_placement_class(p) == DTENSOR_SHARD && p->dim == dim;
 }
 
-/* The one mesh dimension that cuts all three sequences, all alike; -1: none. */
-static int cut_of(const struct dtensor_spec in[3])
+/* The one mesh dimension that shards all three sequences alike; -1: none. */
+static int sequence_dim(const struct dtensor_spec in[3])
 {
-    int cut = -1, all = 0;
+    int dim = -1, all = 0;
 
     for (int m = 0; m < in->mesh->ndim; m++)
         for (int i = 0; i < 3; i++)
-            if (cuts(&in[i].placement[m], SEQUENCE)) {
+            if (shards(&in[i].placement[m], SEQUENCE)) {
                 all++;
-                cut = m;
+                dim = m;
             }
-    for (int i = 1; i < 3 && cut >= 0; i++)
-        if (!dtn_placement_equal(&in[0].placement[cut], &in[i].placement[cut],
-                                 in->mesh->size[cut]))
+    for (int i = 1; i < 3 && dim >= 0; i++)
+        if (!dtn_placement_equal(&in[0].placement[dim], &in[i].placement[dim],
+                                 in->mesh->size[dim]))
             return -1;
-    return all == 3 ? cut : -1;
+    return all == 3 ? dim : -1;
 }
 
 /* Has every rank as many rows of it? */
@@ -57,11 +57,11 @@ static bool even(const struct dtensor_spec *spec, int m)
 {
     const int n = spec->mesh->size[m];
     const int64_t rows = spec->shape[SEQUENCE];
-    struct dtn_cut cut;
+    struct dtn_shard shard;
 
     for (int r = 0; r < n; r++) {
-        dtn_cut_of(&spec->placement[m], rows, n, r, &cut);
-        if (dtn_cut_count(&cut) * n != rows)
+        dtn_shard_of(&spec->placement[m], rows, n, r, &shard);
+        if (dtn_shard_count(&shard) * n != rows)
             return false;
     }
     return true;
@@ -100,8 +100,8 @@ static int whole_infer(const struct dtensor_spec in[3],
 
     for (int i = 0; i < 3; i++) {
         whole[i] = in[i];
-        if (way->cut >= 0)
-            whole[i].placement[way->cut] = (struct dtensor_placement){
+        if (way->mesh_dim >= 0)
+            whole[i].placement[way->mesh_dim] = (struct dtensor_placement){
                 .kind = DTENSOR_REPLICATE };
     }
     rc = dtensor_op_infer(&call, want, 2, out, &info, err);
@@ -112,9 +112,9 @@ static int whole_infer(const struct dtensor_spec in[3],
         *staysp = *staysp && dtn_spec_equal(&want[i], &whole[i]);
     way->out = out[0];
     way->lse = out[1];
-    if (way->cut >= 0) {
-        way->out.placement[way->cut] = in->placement[way->cut];
-        way->lse.placement[way->cut] = in->placement[way->cut];
+    if (way->mesh_dim >= 0) {
+        way->out.placement[way->mesh_dim] = in->placement[way->mesh_dim];
+        way->lse.placement[way->mesh_dim] = in->placement[way->mesh_dim];
     }
     return 0;
 }
@@ -183,7 +183,7 @@ static void costs_find(const struct dtensor_spec in[3],
 {
     const struct dtensor_placement whole = { .kind = DTENSOR_REPLICATE };
     const struct dtensor_placement heads = { .kind = DTENSOR_SHARD, .dim = 1 };
-    const int m = way->cut, n = way->n;
+    const int m = way->mesh_dim, n = way->n;
     const double share = share_ns(in, options);
     const double more = share * lopsided(&in->placement[m], n,
                                          options->causal);
@@ -215,7 +215,7 @@ static int method_fail(const struct dtensor_spec in[3],
 {
     const char *name = names[method];
 
-    if (way->cut < 0)
+    if (way->mesh_dim < 0)
         return dtn_fail(err, DTENSOR_EINVAL, "attention: method %s needs one "
                         "mesh dimension that shards dimension 2 of queries, "
                         "keys and values alike, and nothing else to "
@@ -267,7 +267,7 @@ static int specs_check(const struct dtensor_spec in[3],
                             in[i].ndim, in[i].mesh == in->mesh ? ""
                             : " and another mesh");
     if (options->causal && in[0].shape[SEQUENCE] != in[1].shape[SEQUENCE] &&
-        cut_of(in) >= 0)
+        sequence_dim(in) >= 0)
         return dtn_fail(err, DTENSOR_EINVAL, "attention: %lld queries and %lld "
                         "keys under a causal mask (sharded sequences then "
                         "have one length)", (long long)in[0].shape[SEQUENCE],
@@ -284,21 +284,21 @@ int dtn_attention_way(const struct dtensor_spec in[3],
     bool stays = false;
     int rc = specs_check(in, options, err);
 
-    *way = (struct dtn_attention_way){ .cut = -1, .n = 1, .me = -1 };
+    *way = (struct dtn_attention_way){ .mesh_dim = -1, .n = 1, .me = -1 };
     for (int i = 0; i < DTENSOR_ATTENTION_METHODS; i++)
         way->ns[i] = INFINITY;
     if (rc != 0)
         return rc;
-    way->cut = cut_of(in);
-    for (int i = 0; i < 2 && way->cut >= 0 && rc == 0; i++)
-        rc = balance_check(&in[i], way->cut, err);
+    way->mesh_dim = sequence_dim(in);
+    for (int i = 0; i < 2 && way->mesh_dim >= 0 && rc == 0; i++)
+        rc = balance_check(&in[i], way->mesh_dim, err);
     if (rc == 0)
         rc = whole_infer(in, options, way, &stays, err);
     if (rc == 0 && !stays)
-        way->cut = -1;
-    if (rc == 0 && way->cut >= 0)
-        rc = dtn_mesh_sub(in->mesh, 1u << way->cut, &way->ring, err);
-    if (rc == 0 && way->cut >= 0) {
+        way->mesh_dim = -1;
+    if (rc == 0 && way->mesh_dim >= 0)
+        rc = dtn_mesh_sub(in->mesh, 1u << way->mesh_dim, &way->ring, err);
+    if (rc == 0 && way->mesh_dim >= 0) {
         way->n = way->ring->group.n;
         way->me = in->mesh->group.me < 0 ? -1 : way->ring->group.me;
         costs_find(in, options, way);

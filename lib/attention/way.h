@@ -1,4 +1,4 @@
-/* way.h - how attention is computed where the sequence is cut */
+/* way.h - how attention is computed on a sharded sequence */
 #ifndef DTN_ATTENTION_WAY_H
 #define DTN_ATTENTION_WAY_H
 
@@ -7,7 +7,7 @@
 /* The way that a call takes.  All of it is the same on all ranks but `me`. */
 struct dtn_attention_way {
     enum dtensor_attention_method method;        /* never AUTO                */
-    int cut;                      /* mesh dimension that cuts the sequence;   */
+    int mesh_dim;                 /* that shards the sequence;                */
                                   /* -1: none, or not so that it helps        */
     const struct dtensor_mesh *ring;             /* this rank's ranks along   */
                                   /* it, or NULL                              */

@@ -7,7 +7,7 @@
 #include "debug/counters.h"
 #include "mesh/mesh.h"
 
-static bool cuts(const struct dtensor_placement *p)
+static bool shards(const struct dtensor_placement *p)
 {
     return p->kind != DTENSOR_REPLICATE && p->kind != DTENSOR_PARTIAL;
 }
@@ -20,11 +20,11 @@ static int change_of(const struct dtensor_placement *from,
 {
     if (from->kind == DTENSOR_PARTIAL)
         return to->kind == DTENSOR_REPLICATE ? DTENSOR_ALLREDUCE
-             : cuts(to) ? DTENSOR_REDUCE_SCATTER : -1;
-    if (!cuts(from))
+             : shards(to) ? DTENSOR_REDUCE_SCATTER : -1;
+    if (!shards(from))
         return -1;
     return to->kind == DTENSOR_REPLICATE ? DTENSOR_ALLGATHER
-         : !cuts(to) ? -1
+         : !shards(to) ? -1
          : from->kind == to->kind && from->dim == to->dim ? -1
          : DTENSOR_ALL_TO_ALL;
 }

@@ -23,124 +23,125 @@ void dtn_chunk(int64_t N, int n, int r, int64_t *start, int64_t *size)
     *size = r < nfull ? full : N - *start;
 }
 
-/* ------------------------------------------------------------------- cuts */
+/* ----------------------------------------------------------------- shards */
 
 /* Cut into `block` pieces, and each piece by the chunk rule; the last piece may
  * be short.  Example: 9 elements over 4 ranks with 2 pieces of 5 and 4: rank 0
  * has 2 elements of the first piece and 1 of the last.
  */
-static void cut_strided(int64_t pieces, int64_t N, int n, int r,
-                        struct dtn_cut *cut)
+static void shard_strided(int64_t pieces, int64_t N, int n, int r,
+                          struct dtn_shard *shard)
 {
     int64_t piece = N / pieces + (N % pieces != 0);
 
     if (N == 0)
         return;
-    cut->stride = piece;
-    cut->count = N / piece;
-    dtn_chunk(piece, n, r, &cut->start, &cut->len);
-    dtn_chunk(N % piece, n, r, &cut->last_start, &cut->last_len);
-    cut->last_start += N - N % piece;
+    shard->stride = piece;
+    shard->count = N / piece;
+    dtn_chunk(piece, n, r, &shard->start, &shard->len);
+    dtn_chunk(N % piece, n, r, &shard->last_start, &shard->last_len);
+    shard->last_start += N - N % piece;
 }
 
 /* Block j belongs to rank j % n; the last block may be short. */
-static void cut_cyclic(int64_t block, int64_t N, int n, int r,
-                       struct dtn_cut *cut)
+static void shard_cyclic(int64_t block, int64_t N, int n, int r,
+                         struct dtn_shard *shard)
 {
     int64_t blocks = N / block;
 
     if (blocks % n == r) {
-        cut->last_start = blocks * block;
-        cut->last_len = N % block;
+        shard->last_start = blocks * block;
+        shard->last_len = N % block;
     }
     if (r >= blocks)
         return;
-    cut->start = r * block;
-    cut->len = block;
-    cut->count = (blocks - 1 - r) / n + 1;
-    cut->stride = cut->count > 1 ? n * block : 0;
+    shard->start = r * block;
+    shard->len = block;
+    shard->count = (blocks - 1 - r) / n + 1;
+    shard->stride = shard->count > 1 ? n * block : 0;
 }
 
 /* A rank has as many elements as by the chunk rule: the first half of them, or
  * one more, from the front, the rest from the back.  Ranks take theirs in turn
  * from both ends, so that the last rank has the middle.
  */
-static void cut_headtail(int64_t N, int n, int r, struct dtn_cut *cut)
+static void shard_headtail(int64_t N, int n, int r, struct dtn_shard *shard)
 {
     const int64_t full = N / n + (N % n != 0), nfull = full > 0 ? N / full : 0;
     const int64_t before = r < nfull ? r : nfull;
     int64_t start, len;
 
     dtn_chunk(N, n, r, &start, &len);
-    cut->count = 1;
-    cut->start = len > 0 ? before * (full - full / 2) : N;
-    cut->len = len - len / 2;
-    cut->last_len = len / 2;
-    cut->last_start = N - before * (full / 2) - cut->last_len;
-    if (cut->start + cut->len == cut->last_start) {
-        cut->len = len;
-        cut->last_len = 0;
+    shard->count = 1;
+    shard->start = len > 0 ? before * (full - full / 2) : N;
+    shard->len = len - len / 2;
+    shard->last_len = len / 2;
+    shard->last_start = N - before * (full / 2) - shard->last_len;
+    if (shard->start + shard->len == shard->last_start) {
+        shard->len = len;
+        shard->last_len = 0;
     }
 }
 
 /* The lengths of a spec add up to N.  On the way from one spec to another they
  * may be applied to another N; then the last rank takes the rest.
  */
-static void cut_lengths(const int64_t lengths[], int64_t N, int n, int r,
-                        struct dtn_cut *cut)
+static void shard_lengths(const int64_t lengths[], int64_t N, int n, int r,
+                          struct dtn_shard *shard)
 {
     int64_t left = N;
 
     for (int i = 0; i < r; i++)
         left -= lengths[i] < left ? lengths[i] : left;
-    cut->count = 1;
-    cut->start = N - left;
-    cut->len = r == n - 1 || lengths[r] > left ? left : lengths[r];
+    shard->count = 1;
+    shard->start = N - left;
+    shard->len = r == n - 1 || lengths[r] > left ? left : lengths[r];
 }
 
-void dtn_cut_of(const struct dtensor_placement *p, int64_t N, int n, int r,
-                struct dtn_cut *cut)
+void dtn_shard_of(const struct dtensor_placement *p, int64_t N, int n, int r,
+                  struct dtn_shard *shard)
 {
-    *cut = (struct dtn_cut){ 0 };
+    *shard = (struct dtn_shard){ 0 };
     if (p->kind == DTENSOR_STRIDED) {
-        cut_strided(p->block, N, n, r, cut);
+        shard_strided(p->block, N, n, r, shard);
     } else if (p->kind == DTENSOR_CYCLIC) {
-        cut_cyclic(p->block, N, n, r, cut);
+        shard_cyclic(p->block, N, n, r, shard);
     } else if (p->kind == DTENSOR_HEADTAIL) {
-        cut_headtail(N, n, r, cut);
+        shard_headtail(N, n, r, shard);
     } else if (p->sizes) {
-        cut_lengths(p->sizes, N, n, r, cut);
+        shard_lengths(p->sizes, N, n, r, shard);
     } else {
-        cut->count = 1;
-        dtn_chunk(N, n, r, &cut->start, &cut->len);
+        shard->count = 1;
+        dtn_chunk(N, n, r, &shard->start, &shard->len);
     }
 }
 
-int64_t dtn_cut_count(const struct dtn_cut *cut)
+int64_t dtn_shard_count(const struct dtn_shard *shard)
 {
-    return cut->count * cut->len + cut->last_len;
+    return shard->count * shard->len + shard->last_len;
 }
 
-/* The index, before the cut, of element `i` after the cut.  *runp is the number
- * of contiguous elements from there on; it is reduced if this cut leaves fewer.
+/* The index in the whole of element `i` of a shard.  *runp is the number of
+ * contiguous elements from there on; it is reduced if this shard has fewer.
  */
-static int64_t cut_place(const struct dtn_cut *cut, int64_t i, int64_t *runp)
+static int64_t shard_place(const struct dtn_shard *shard, int64_t i,
+                           int64_t *runp)
 {
-    const int64_t in_runs = cut->count * cut->len;
+    const int64_t in_runs = shard->count * shard->len;
     const bool last = i >= in_runs;
-    const int64_t left = last ? in_runs + cut->last_len - i
-                              : cut->len - i % cut->len;
+    const int64_t left = last ? in_runs + shard->last_len - i
+                              : shard->len - i % shard->len;
 
     if (left < *runp)
         *runp = left;
     if (last)
-        return cut->last_start + (i - in_runs);
-    return cut->start + i / cut->len * cut->stride + i % cut->len;
+        return shard->last_start + (i - in_runs);
+    return shard->start + i / shard->len * shard->stride + i % shard->len;
 }
 
 /* ------------------------------------------------------------------- parts */
 
-static bool part_cuts(const struct dtensor_spec *spec, int m, int dim)
+static bool part_shards(const struct dtensor_spec *spec, int m, int dim)
 {
     return dtn_placement_class(&spec->placement[m]) == DTENSOR_SHARD &&
            spec->placement[m].dim == dim;
@@ -162,8 +163,8 @@ void dtn_part_init(struct dtn_part *part, const struct dtensor_spec *spec,
         if (dtn_placement_class(p) != DTENSOR_SHARD)
             continue;
         size = &part->shape[p->dim];
-        dtn_cut_of(p, *size, spec->mesh->size[m], coord[m], &part->cut[m]);
-        *size = dtn_cut_count(&part->cut[m]);
+        dtn_shard_of(p, *size, spec->mesh->size[m], coord[m], &part->shard[m]);
+        *size = dtn_shard_count(&part->shard[m]);
     }
 }
 
@@ -174,8 +175,8 @@ int64_t dtn_part_at(const struct dtn_part *part, int dim, int64_t i,
     int64_t run = part->shape[dim] - i;
 
     for (int m = spec->mesh->ndim - 1; m >= 0; m--)
-        if (part_cuts(spec, m, dim))
-            i = cut_place(&part->cut[m], i, &run);
+        if (part_shards(spec, m, dim))
+            i = shard_place(&part->shard[m], i, &run);
     if (runp)
         *runp = run;
     return i;
@@ -252,7 +253,7 @@ int64_t dtn_local_numel(const struct dtensor_spec *spec, int index)
 static bool strided_later(const struct dtensor_spec *spec, int m, int dim)
 {
     while (++m < spec->mesh->ndim)
-        if (part_cuts(spec, m, dim) &&
+        if (part_shards(spec, m, dim) &&
             spec->placement[m].kind == DTENSOR_STRIDED)
             return true;
     return false;
@@ -270,17 +271,17 @@ static int64_t most_along(const struct dtensor_spec *spec, int m, int dim,
     const struct dtensor_placement *p = &spec->placement[m];
     const int n = m < spec->mesh->ndim ? spec->mesh->size[m] : 0;
     int64_t length = -1, most = 0, found;
-    struct dtn_cut cut;
+    struct dtn_shard shard;
 
     if (n == 0)
         return N;
-    if (!part_cuts(spec, m, dim))
+    if (!part_shards(spec, m, dim))
         return most_along(spec, m + 1, dim, N);
     for (int r = 0; r < n; r++) {
-        dtn_cut_of(p, N, n, r, &cut);
-        if (dtn_cut_count(&cut) == length)
+        dtn_shard_of(p, N, n, r, &shard);
+        if (dtn_shard_count(&shard) == length)
             continue;
-        length = dtn_cut_count(&cut);
+        length = dtn_shard_count(&shard);
         found = most_along(spec, m + 1, dim, length);
         most = found > most ? found : most;
         if (!p->sizes && !strided_later(spec, m, dim))

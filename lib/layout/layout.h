@@ -9,10 +9,10 @@
 /* The chunk rule: rank `r` of `n` holds [*start, *start + *size) of N. */
 void dtn_chunk(int64_t N, int n, int r, int64_t *start, int64_t *size);
 
-/* The elements that one placement leaves to a rank: `count` runs of `len`
+/* The shard of one dimension that a rank holds: `count` runs of `len`
  * elements, one every `stride` elements, and perhaps one shorter last run.
  */
-struct dtn_cut {
+struct dtn_shard {
     int64_t start;                             /* of the first run            */
     int64_t len;                               /* elements of each run        */
     int64_t stride;                           /* from run to run, in elements */
@@ -22,17 +22,17 @@ struct dtn_cut {
 };
 
 /* The elements, out of N, that coordinate `r` of `n` gets along a mesh
- * dimension whose placement cuts them.
+ * dimension whose placement shards them.
  */
-void dtn_cut_of(const struct dtensor_placement *p, int64_t N, int n, int r,
-                struct dtn_cut *cut);
-int64_t dtn_cut_count(const struct dtn_cut *cut);
+void dtn_shard_of(const struct dtensor_placement *p, int64_t N, int n, int r,
+                  struct dtn_shard *shard);
+int64_t dtn_shard_count(const struct dtn_shard *shard);
 
 /* Where the elements of a position's part are in the whole tensor. */
 struct dtn_part {
     const struct dtensor_spec *spec;           /* of the whole                */
     int64_t shape[DTENSOR_MAX_DIMS];           /* of the part                 */
-    struct dtn_cut cut[DTENSOR_MAX_DIMS];      /* of placements that cut      */
+    struct dtn_shard shard[DTENSOR_MAX_DIMS];  /* of placements that shard    */
 };
 
 void dtn_part_init(struct dtn_part *part, const struct dtensor_spec *spec,

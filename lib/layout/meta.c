@@ -43,8 +43,8 @@ static int meta_check(const struct dtensor_meta *meta,
 }
 
 /* The tensor dimension that mesh dimension m cuts evenly; -1: none. */
-static int meta_cut(const struct dtensor_placement *p, int m, int ndim,
-                    int *dimp, struct dtensor_error *err)
+static int meta_shard(const struct dtensor_placement *p, int m, int ndim,
+                      int *dimp, struct dtensor_error *err)
 {
     *dimp = -1;
     if (dtn_placement_class(p) != DTENSOR_SHARD)
@@ -82,7 +82,7 @@ int dtensor_meta_global(const struct dtensor_mesh *mesh,
     int dim, rc = meta_check(local, err);
 
     for (int m = 0; rc == 0 && m < mesh->ndim; m++) {
-        rc = meta_cut(&placement[m], m, made.ndim, &dim, err);
+        rc = meta_shard(&placement[m], m, made.ndim, &dim, err);
         if (rc != 0 || dim < 0)
             continue;
         rc = meta_grow(&made.shape[dim], mesh->size[m], err);
@@ -108,7 +108,7 @@ int dtensor_meta_local(const struct dtensor_mesh *mesh,
     for (int m = mesh->ndim - 1; rc == 0 && m >= 0; m--) {
         const int n = mesh->size[m];
 
-        rc = meta_cut(&placement[m], m, made.ndim, &dim, err);
+        rc = meta_shard(&placement[m], m, made.ndim, &dim, err);
         if (rc != 0 || dim < 0)
             continue;
         if (made.shape[dim] % n != 0)

@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-static bool order_cuts(const struct dtensor_spec *spec, int m, int dim)
+static bool order_shards(const struct dtensor_spec *spec, int m, int dim)
 {
     const struct dtensor_placement *p = &spec->placement[m];
 
@@ -48,7 +48,7 @@ int dtensor_spec_dim_map(const struct dtensor_spec *spec, int map[],
     for (int d = 0; d < spec->ndim; d++) {
         made[d] = -1;
         for (int m = 0; m < spec->mesh->ndim; m++) {
-            if (!order_cuts(spec, m, d))
+            if (!order_shards(spec, m, d))
                 continue;
             if (made[d] >= 0)
                 return dtn_fail(err, DTENSOR_EINVAL, "spec: tensor dimension "
@@ -67,7 +67,7 @@ void dtensor_spec_num_shards(const struct dtensor_spec *spec, int shards[])
     for (int d = 0; d < spec->ndim; d++) {
         shards[d] = 1;
         for (int m = 0; m < spec->mesh->ndim; m++)
-            if (order_cuts(spec, m, d))
+            if (order_shards(spec, m, d))
                 shards[d] *= spec->mesh->size[m];
     }
 }
@@ -83,9 +83,9 @@ static int order_list(const struct dtensor_spec *spec, int dim,
     int n = 0, seen = 0;
 
     for (int m = 0; m < spec->mesh->ndim; m++)
-        n += order_cuts(spec, m, dim);
+        n += order_shards(spec, m, dim);
     for (int m = 0; m < spec->mesh->ndim; m++) {
-        if (!order_cuts(spec, m, dim))
+        if (!order_shards(spec, m, dim))
             continue;
         if (place[m] < 0 || place[m] >= n || seen >> place[m] & 1)
             return -1;
@@ -167,7 +167,7 @@ int dtensor_spec_order(const struct dtensor_spec *spec, int place[],
         int n = 0;
 
         for (int m = spec->mesh->ndim - 1; m >= 0; m--) {
-            if (!order_cuts(spec, m, d))
+            if (!order_shards(spec, m, d))
                 continue;
             if (!order_insert(spec, m, list, n++))
                 return dtn_fail(err, DTENSOR_EINVAL, "spec: placement %d is in "

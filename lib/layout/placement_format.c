@@ -84,7 +84,7 @@ int dtensor_placements_format(const struct dtensor_mesh *mesh,
 /* ---------------------------------------------------- as PyTorch has it --- */
 
 /* How many placements up to mesh dimension `end` cut tensor dimension `dim`. */
-static int placement_cuts(const struct dtensor_spec *spec, int end, int dim)
+static int placement_shards(const struct dtensor_spec *spec, int end, int dim)
 {
     int n = 0;
 
@@ -121,8 +121,8 @@ static void placement_say_torch(struct placement_text *t,
     else
         placement_say_one(t, p, spec->mesh->size[m]);
     if (numbered && p->kind == DTENSOR_SHARD &&
-        placement_cuts(spec, spec->mesh->ndim, p->dim) > 1)
-        placement_say(t, "[%d]", placement_cuts(spec, m, p->dim));
+        placement_shards(spec, spec->mesh->ndim, p->dim) > 1)
+        placement_say(t, "[%d]", placement_shards(spec, m, p->dim));
 }
 
 int dtensor_spec_format(const struct dtensor_spec *spec, char *text,

@@ -287,16 +287,16 @@ static void runs_meet_two(const struct dtn_run *a, const struct dtn_run *b,
 
 /* --------------------------------------------------------------- cutting */
 
-void dtn_runs_cut(const struct dtn_runs *runs, const struct dtn_cut *cut,
-                  struct dtn_runs *out)
+void dtn_runs_shard(const struct dtn_runs *runs, const struct dtn_shard *shard,
+                    struct dtn_runs *out)
 {
     const struct dtn_run many = {
-        .len = cut->len, .count = cut->count,
-        .at = { cut->start, 0 }, .step = { cut->stride, cut->len }
+        .len = shard->len, .count = shard->count,
+        .at = { shard->start, 0 }, .step = { shard->stride, shard->len }
     };
     const struct dtn_run last = {
-        .len = cut->last_len, .count = 1,
-        .at = { cut->last_start, cut->count * cut->len }
+        .len = shard->last_len, .count = 1,
+        .at = { shard->last_start, shard->count * shard->len }
     };
 
     out->failed = out->failed || runs->failed;
@@ -323,7 +323,7 @@ void dtn_part_runs(const struct dtn_part *part, int dim,
 {
     const struct dtensor_spec *spec = part->spec;
     const int64_t N = spec->shape[dim];
-    struct dtn_runs cut;
+    struct dtn_runs shard;
 
     dtn_runs_init(runs);
     if (N > 0)
@@ -332,8 +332,8 @@ void dtn_part_runs(const struct dtn_part *part, int dim,
         if (dtn_placement_class(&spec->placement[m]) != DTENSOR_SHARD ||
             spec->placement[m].dim != dim)
             continue;
-        dtn_runs_init(&cut);
-        dtn_runs_cut(runs, &part->cut[m], &cut);
-        runs_take(runs, &cut);
+        dtn_runs_init(&shard);
+        dtn_runs_shard(runs, &part->shard[m], &shard);
+        runs_take(runs, &shard);
     }
 }

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct dtn_cut;
+struct dtn_shard;
 struct dtn_part;
 
 /* Elements of one list that are elements of another list: `len` contiguous
@@ -41,8 +41,8 @@ void dtn_runs_span(const struct dtn_runs *runs, int64_t *startp, int64_t *endp);
 /* Cut list 0 of `runs`.  List 0 of `out`, which must be initialised, is what
  * the cut leaves.
  */
-void dtn_runs_cut(const struct dtn_runs *runs, const struct dtn_cut *cut,
-                  struct dtn_runs *out);
+void dtn_runs_shard(const struct dtn_runs *runs, const struct dtn_shard *shard,
+                    struct dtn_runs *out);
 
 /* The relation between a rank's part along a dimension and the whole. */
 void dtn_part_runs(const struct dtn_part *part, int dim,

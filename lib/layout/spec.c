@@ -113,7 +113,7 @@ static int spec_check_partial(const struct dtensor_spec *spec, int m,
     return 0;
 }
 
-/* Check the lengths against the N elements that they cut. */
+/* Check the lengths against the N elements that they divide. */
 static int spec_check_sizes(const struct dtensor_spec *spec, int m, int64_t N,
                             struct dtensor_error *err)
 {
@@ -146,7 +146,7 @@ static int spec_check_lengths(const struct dtensor_spec *spec, int m,
 {
     const int dim = spec->placement[m].dim;
     int64_t N = spec->shape[dim], found;
-    struct dtn_cut cut;
+    struct dtn_shard shard;
 
     for (int k = 0; k < m; k++) {
         const struct dtensor_placement *p = &spec->placement[k];
@@ -155,32 +155,33 @@ static int spec_check_lengths(const struct dtensor_spec *spec, int m,
             continue;
         found = N;
         for (int r = 0; r < spec->mesh->size[k]; r++) {
-            dtn_cut_of(p, found, spec->mesh->size[k], r, &cut);
-            if (r > 0 && dtn_cut_count(&cut) != N)
+            dtn_shard_of(p, found, spec->mesh->size[k], r, &shard);
+            if (r > 0 && dtn_shard_count(&shard) != N)
                 return dtn_fail(err, DTENSOR_EINVAL, "spec: placement %d has "
                                 "lengths, but placement %d leaves %lld "
                                 "elements to some and %lld to others (lengths "
                                 "can be chosen for equal parts only)", m, k,
-                                (long long)N, (long long)dtn_cut_count(&cut));
-            N = dtn_cut_count(&cut);
+                                (long long)N,
+                                (long long)dtn_shard_count(&shard));
+            N = dtn_shard_count(&shard);
         }
     }
     return spec_check_sizes(spec, m, N, err);
 }
 
-bool dtn_spec_cuts_alike(const struct dtensor_spec *a,
-                         const struct dtensor_spec *b, int m)
+bool dtn_spec_shards_alike(const struct dtensor_spec *a,
+                           const struct dtensor_spec *b, int m)
 {
     const int dim = a->placement[m].dim;
 
     for (int k = 0; k <= m; k++) {
         const struct dtensor_placement *p = &a->placement[k];
         const struct dtensor_placement *q = &b->placement[k];
-        const bool cuts =
+        const bool shards =
             (dtn_placement_class(p) == DTENSOR_SHARD && p->dim == dim) ||
             (dtn_placement_class(q) == DTENSOR_SHARD && q->dim == dim);
 
-        if (cuts && a->mesh->size[k] > 1 &&
+        if (shards && a->mesh->size[k] > 1 &&
             !dtn_placement_equal(p, q, a->mesh->size[k]))
             return false;
     }
@@ -211,8 +212,8 @@ int dtn_spec_check_dim(const struct dtensor_spec *spec, int m,
                     ? " (see dtensor_spec_normalize)" : "");
 }
 
-static int spec_check_cut(const struct dtensor_spec *spec, int m,
-                          struct dtensor_error *err)
+static int spec_check_shard(const struct dtensor_spec *spec, int m,
+                            struct dtensor_error *err)
 {
     const struct dtensor_placement *p = &spec->placement[m];
     int rc = dtn_spec_check_dim(spec, m, err);
@@ -241,7 +242,7 @@ static int spec_check_placement(const struct dtensor_spec *spec, int m,
         return spec_check_partial(spec, m, err);
     case DTENSOR_SHARD: case DTENSOR_STRIDED: case DTENSOR_CYCLIC:
     case DTENSOR_HEADTAIL:
-        return spec_check_cut(spec, m, err);
+        return spec_check_shard(spec, m, err);
     }
     return dtn_fail(err, DTENSOR_EINVAL, "spec: placement %d is of the unknown "
                     "kind %d", m, (int)spec->placement[m].kind);
@@ -324,13 +325,13 @@ uint64_t dtn_spec_hash(const struct dtensor_spec *spec, uint64_t seed)
         key[n++] = spec->shape[d];
     for (int m = 0; m < spec->mesh->ndim; m++) {
         const struct dtensor_placement *p = &spec->placement[m];
-        const bool cuts = dtn_placement_class(p) == DTENSOR_SHARD;
+        const bool shards = dtn_placement_class(p) == DTENSOR_SHARD;
 
         key[n++] = spec->mesh->size[m];
         key[n++] = p->kind;
-        key[n++] = cuts ? p->dim
+        key[n++] = shards ? p->dim
                  : p->kind == DTENSOR_PARTIAL ? (int64_t)p->op : 0;
-        key[n++] = cuts && p->kind != DTENSOR_SHARD ? p->block : 0;
+        key[n++] = shards && p->kind != DTENSOR_SHARD ? p->block : 0;
         if (p->kind == DTENSOR_SHARD && p->sizes)
             seed = XXH3_64bits_withSeed(p->sizes, (size_t)spec->mesh->size[m] *
                                         sizeof p->sizes[0], seed + 1);

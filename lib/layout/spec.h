@@ -17,8 +17,8 @@ int dtn_spec_partial(const struct dtensor_spec *spec);
  * if all dimensions up to m that shard this tensor dimension are the same in
  * both.
  */
-bool dtn_spec_cuts_alike(const struct dtensor_spec *a,
-                         const struct dtensor_spec *b, int m);
+bool dtn_spec_shards_alike(const struct dtensor_spec *a,
+                           const struct dtensor_spec *b, int m);
 
 /* Do the chosen shard lengths add up to the size that remains after the
  * placements to their left?

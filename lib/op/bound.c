@@ -55,8 +55,8 @@ static size_t part_bytes(const struct dtn_array *part)
     return (size_t)dtn_array_count(part) * dtensor_dtype_size(part->dtype);
 }
 
-/* Does any rank send for it?  What is whole on all ranks can be cut, or be made
- * a term, where it is.
+/* Does any rank send for it?  What is whole on all ranks can be sharded, or be
+ * made a term, where it is.
  */
 static bool input_sends(const struct dtensor_spec *have,
                         const struct dtensor_spec *want)
@@ -68,7 +68,7 @@ static bool input_sends(const struct dtensor_spec *have,
             continue;
         if (!dtn_placement_equal(p, &want->placement[m], have->mesh->size[m]) ||
             (dtn_placement_class(p) == DTENSOR_SHARD &&
-             !dtn_spec_cuts_alike(have, want, m)))
+             !dtn_spec_shards_alike(have, want, m)))
             return true;
     }
     return false;

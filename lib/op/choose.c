@@ -98,7 +98,8 @@ static bool place_same(const struct dtn_option *a, const struct dtn_option *b,
 
     return p->kind == q->kind &&
            (p->kind != DTENSOR_SHARD ||
-            (p->dim == q->dim && dtn_placement_equal(&a->cut, &b->cut, n))) &&
+            (p->dim == q->dim &&
+             dtn_placement_equal(&a->shard, &b->shard, n))) &&
            (p->kind != DTENSOR_PARTIAL || p->op == q->op);
 }
 

@@ -30,7 +30,7 @@ struct dtn_costs {
 
 /* By the model of lib/redist; its constants are kept in *model.  Under `repro`
  * operators reduce nothing by themselves and make no terms of floats, since a
- * sum of parts depends on how a row is cut.
+ * sum of parts depends on how a row is sharded.
  */
 struct dtn_costs_of {
     struct dtn_cost cost;         /* its constants for the mesh               */

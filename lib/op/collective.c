@@ -1,8 +1,8 @@
 /* collective.c - what an operator reduces over the ranks by itself
  *
- * The softmax of rows that are cut over ranks needs the largest element of each
- * row and a sum: two small allreduces, where to gather the rows would send all
- * of their elements.
+ * The softmax of rows that are sharded over ranks needs the largest element of
+ * each row and a sum: two small allreduces, where to gather the rows would send
+ * all of their elements.
  */
 #include "op/collective.h"
 #include "op/rule.h"

@@ -10,9 +10,9 @@
  * every rank.  Only an operator that works in place, and so has no choice, does
  * it.
  *
- * A row that cuts a dimension holds for any way to cut it, as long as all
- * tensors are cut in the same way: with S, and where an input is cut otherwise
- * (SS, C, chosen lengths), also in its way.
+ * A row that shards a dimension holds for any way to shard it, as long as all
+ * tensors are sharded in the same way: with S, and where an input is sharded
+ * otherwise (SS, C, chosen lengths), also in its way.
  */
 #include "op/combine.h"
 #include "layout/placement.h"
@@ -34,12 +34,12 @@ static int kind_of(const struct dtn_signature *sig, int i)
 }
 
 static struct dtensor_placement place_of(const struct dtn_row_place *place,
-                                         const struct dtensor_placement *cut)
+                                         const struct dtensor_placement *shard)
 {
     struct dtensor_placement p = whole;
 
     if (place->kind == DTENSOR_SHARD) {
-        p = *cut;
+        p = *shard;
         p.dim = place->dim;
     } else if (place->kind == DTENSOR_PARTIAL) {
         p.kind = DTENSOR_PARTIAL;
@@ -87,12 +87,12 @@ static bool input_same(const struct dtn_signature *sig,
 {
     const struct dtensor_spec *in = &sig->call->in[i];
     const struct dtensor_placement p =
-        place_of(&option->row->in[kind_of(sig, i)], &option->cut);
+        place_of(&option->row->in[kind_of(sig, i)], &option->shard);
 
     return dtn_placement_equal(&p, &in->placement[m], in->mesh->size[m]);
 }
 
-/* Would input i become a term, though it is cut or of another reduction? */
+/* Would input i become a term, though it is sharded or of another reduction? */
 static bool input_filled(const struct dtn_signature *sig,
                          const struct dtn_option *option, int i, int m)
 {
@@ -101,8 +101,8 @@ static bool input_filled(const struct dtn_signature *sig,
            !input_same(sig, option, i, m);
 }
 
-/* A dimension that is reduced and cut already is gathered, or left as it is if
- * the operator reduces over the ranks.
+/* A dimension that is reduced and sharded already is gathered, or left as it is
+ * if the operator reduces over the ranks.
  */
 static bool picks(const struct dtn_signature *sig,
                   const struct dtn_option *option, int m)
@@ -119,14 +119,14 @@ static bool picks(const struct dtn_signature *sig,
 
 static void option_add(struct dtn_options *options, int m,
                        const struct dtn_rule_row *row,
-                       const struct dtensor_placement *cut)
+                       const struct dtensor_placement *shard)
 {
     const struct dtn_signature *sig = options->sig;
     struct dtn_option *option = &options->option[m][options->n[m]];
 
     if (options->n[m] == DTN_OPTIONS_MAX)
         return;
-    *option = (struct dtn_option){ .row = row, .cut = *cut,
+    *option = (struct dtn_option){ .row = row, .shard = *shard,
                                    .still = !row->collective };
     option_terms(sig, option);
     for (int i = 0; i < sig->call->nin; i++) {
@@ -143,7 +143,9 @@ static void option_add(struct dtn_options *options, int m,
     options->n[m]++;
 }
 
-/* The rows of another cut than S that an input has where the row cuts it. */
+/* The rows for another kind of shard than S, which an input has where the row
+ * shards it.
+ */
 static void options_other(struct dtn_options *options, int m,
                           const struct dtn_rule_row *row)
 {
@@ -158,7 +160,7 @@ static void options_other(struct dtn_options *options, int m,
                      (p->kind == DTENSOR_SHARD && !p->sizes);
 
         for (int k = first; k < options->n[m] && !known; k++) {
-            struct dtensor_placement other = options->option[m][k].cut;
+            struct dtensor_placement other = options->option[m][k].shard;
 
             other.dim = p->dim;
             known = dtn_placement_equal(&other, p,
@@ -203,7 +205,7 @@ static void options_limit(struct dtn_options *options)
     }
 }
 
-/* The parts into which one option cuts dimension d of a kind of operand. */
+/* The parts into which one option shards dimension d of a kind of operand. */
 static int64_t option_parts(const struct dtn_options *options, int m,
                             const struct dtn_option *option, int kind, int d)
 {
@@ -212,7 +214,7 @@ static int64_t option_parts(const struct dtn_options *options, int m,
     if (place->kind != DTENSOR_SHARD || place->dim != d)
         return 1;
     return options->sig->call->in[0].mesh->size[m] *
-           (option->cut.kind == DTENSOR_STRIDED ? option->cut.block : 1);
+           (option->shard.kind == DTENSOR_STRIDED ? option->shard.block : 1);
 }
 
 /* Can a dimension be cut into more parts than it has elements? */
@@ -245,8 +247,8 @@ static void options_look(struct dtn_options *options)
             const struct dtn_option *option = &options->option[m][k];
 
             options->reduces |= option->row->collective;
-            options->lengths |= option->cut.kind == DTENSOR_SHARD &&
-                                option->cut.sizes;
+            options->lengths |= option->shard.kind == DTENSOR_SHARD &&
+                                option->shard.sizes;
         }
     for (int kind = 0; kind < sig->nin; kind++)
         for (int d = 0; d < sig->in[kind].ndim; d++)
@@ -265,7 +267,7 @@ void dtn_options_make(const struct dtn_signature *sig,
         options->n[m] = 0;
         for (int k = 0; k < rows->n; k++) {
             option_add(options, m, &rows->row[k], &shard);
-            if (rows->row[k].cuts && !rows->row[k].plain)
+            if (rows->row[k].shards && !rows->row[k].plain)
                 options_other(options, m, &rows->row[k]);
         }
     }
@@ -283,7 +285,7 @@ static void places(const struct dtn_options *options,
         const struct dtn_option *option = &options->option[m][choice->at[m]];
 
         placement[m] = place_of(out ? &option->row->out[kind]
-                                    : &option->row->in[kind], &option->cut);
+                                    : &option->row->in[kind], &option->shard);
     }
 }
 
@@ -318,8 +320,8 @@ static bool mixes(const struct dtn_options *options,
     return false;
 }
 
-/* Into how many parts the choice cuts dimension d of a kind of operand, by its
- * first n mesh dimensions.
+/* Into how many parts the choice shards dimension d of a kind of operand, by
+ * its first n mesh dimensions.
  */
 static int64_t parts(const struct dtn_options *options,
                      const struct dtn_tuple *choice, int n, int kind, int d)
@@ -332,8 +334,8 @@ static int64_t parts(const struct dtn_options *options,
     return parts;
 }
 
-/* Does each part of what mesh dimension m cuts have an element?  Of the first n
- * mesh dimensions.
+/* Does each part of what mesh dimension m shards have an element?  Of the first
+ * n mesh dimensions.
  */
 static bool large_at(const struct dtn_options *options,
                      const struct dtn_tuple *choice, int n, int kind, int m)
@@ -373,21 +375,21 @@ static bool even(const struct dtensor_spec *spec, int d)
     return n == 1 || spec->shape[d] % n == 0;
 }
 
-/* Does the choice cut anything by lengths that were chosen? */
+/* Does the choice shard anything by lengths that were chosen? */
 static bool chosen(const struct dtn_options *options,
                    const struct dtn_tuple *choice)
 {
     for (int m = 0; m < options->ndim && options->lengths; m++) {
         const struct dtn_option *option = &options->option[m][choice->at[m]];
 
-        if (option->cut.kind == DTENSOR_SHARD && option->cut.sizes)
+        if (option->shard.kind == DTENSOR_SHARD && option->shard.sizes)
             return true;
     }
     return false;
 }
 
-/* Lengths that were chosen must add up; reduced dimensions may have to be cut
- * evenly.
+/* Lengths that were chosen must add up; reduced dimensions may have to be
+ * sharded evenly.
  */
 static bool fits(const struct dtn_options *options,
                  const struct dtn_tuple *choice, int i)

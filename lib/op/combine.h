@@ -8,12 +8,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What one mesh dimension may be: a row, cut in one way. */
+/* What one mesh dimension may be: a row, sharded in one way. */
 struct dtn_option {
     const struct dtn_rule_row *row;              /* of the rows               */
-    struct dtensor_placement cut; /* what CUT is; its dim is the row's        */
+    struct dtensor_placement shard;              /* for SHARD in the row,     */
+                                  /* whose dim holds                          */
     bool still;                   /* no input moves, nothing is sent          */
-    bool never;                   /* an input would become a term that is cut */
+    bool never;                   /* a sharded input would become a term      */
                                   /* or has another reduction                 */
     uint64_t terms;               /* 4 bits for each kind of operand, then of */
                                   /* result: 15 if it is a term               */
@@ -26,7 +27,7 @@ struct dtn_options {
     int ndim;                     /* mesh dimensions                          */
     int n[DTENSOR_MAX_DIMS];      /* entries for each mesh dimension          */
     bool reduces;                 /* some options are of collective rows      */
-    bool lengths;                 /* some options cut by chosen lengths       */
+    bool lengths;                 /* some options shard by chosen lengths     */
     bool small;                   /* some combinations cut into more parts    */
                                   /* than there are elements                  */
     struct dtn_option option[DTENSOR_MAX_DIMS][DTN_OPTIONS_MAX]; /* in order  */

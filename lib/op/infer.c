@@ -52,8 +52,8 @@ static int inputs_check(const struct dtensor_op_call *call,
     return rc;
 }
 
-/* Is something cut? */
-static bool inputs_cut(const struct dtensor_op_call *call)
+/* Is something sharded? */
+static bool inputs_sharded(const struct dtensor_op_call *call)
 {
     for (int i = 0; i < call->nin; i++)
         for (int m = 0; m < call->in[i].mesh->ndim; m++)
@@ -121,7 +121,7 @@ int dtn_infer_options(const struct dtensor_op_call *call,
     options = malloc(sizeof *options);
     if (!options)
         return dtn_fail_nomem(err, "op", sizeof *options);
-    dtn_rows_make(sig, (inputs_cut(call) ? DTN_ROWS_CUT : 0) |
+    dtn_rows_make(sig, (inputs_sharded(call) ? DTN_ROWS_SHARDED : 0) |
                        (costs->allreduce ? DTN_ROWS_COLLECTIVE : 0) |
                        (costs->whole ? DTN_ROWS_WHOLE : 0), rows);
     dtn_options_make(sig, rows, options);

@@ -1,6 +1,6 @@
 /* local_attention.c - attention of the sequences and heads of one rank
  *
- * Queries and keys are never cut between ranks.
+ * Queries and keys are never sharded between ranks.
  */
 #include "op/local_rows.h"
 #include "job/ctx.h"

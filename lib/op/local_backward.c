@@ -37,7 +37,7 @@ size_t dtn_work_norm_backward(const struct dtn_local *local,
         count *= in->shape[d];
         row |= 1u << d;
     }
-    return 4 * (size_t)count * sizeof(double) + dtn_work_cut(parts, row);
+    return 4 * (size_t)count * sizeof(double) + dtn_work_sharded(parts, row);
 }
 
 /* The inputs are the gradient, the input and the weight; or the gradient, the
@@ -61,7 +61,7 @@ int dtn_local_norm_backward(const struct dtn_local *local,
     };
 
     if (parts->among)
-        return dtn_norm_backward_cut(&norm, parts, err);
+        return dtn_norm_backward_sharded(&norm, parts, err);
     dtn_op_norm_backward(parts, &norm);
     return 0;
 }
@@ -94,7 +94,7 @@ size_t dtn_work_loss_backward(const struct dtn_local *local,
     const struct dtn_parts of = dtn_parts_after(parts);
 
     return dtensor_dtype_size(parts->out[0].dtype) +
-           dtn_work_cut(&of, 1u << (of.in->ndim - 1));
+           dtn_work_sharded(&of, 1u << (of.in->ndim - 1));
 }
 
 /* Subtract 1 at the targets. */
@@ -139,11 +139,11 @@ static int loss_slope(const struct dtn_local *local,
     else if (parts->nin > 3)
         known_softmax(parts, dim);
     else if (parts->among)
-        rc = dtn_softmax_cut(false, &of, 1u << dim, err);
+        rc = dtn_softmax_sharded(false, &of, 1u << dim, err);
     else
         dtn_op_softmax(parts, false, out, of.in, dim);
     if (rc == 0 && parts->among)
-        dtn_take_one_cut(target, dtn_cut_first(parts, 1), parts);
+        dtn_take_one_sharded(target, dtn_shard_first(parts, 1), parts);
     else if (rc == 0)
         take_one(parts, target, dim);
     return rc;

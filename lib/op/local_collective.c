@@ -35,7 +35,7 @@ static struct dtn_array numbers(const struct dtn_parts *parts, unsigned row,
     return made;
 }
 
-size_t dtn_work_cut(const struct dtn_parts *parts, unsigned row)
+size_t dtn_work_sharded(const struct dtn_parts *parts, unsigned row)
 {
     struct dtn_array one;
 
@@ -69,8 +69,8 @@ static int exp_sums(const struct dtn_parts *parts, const struct dtn_array *most,
     return rc;
 }
 
-int dtn_softmax_cut(bool logarithm, const struct dtn_parts *parts, unsigned row,
-                    struct dtensor_error *err)
+int dtn_softmax_sharded(bool logarithm, const struct dtn_parts *parts,
+                        unsigned row, struct dtensor_error *err)
 {
     const struct dtn_array most = numbers(parts, row, 0);
     const struct dtn_array sum = numbers(parts, row, 1);
@@ -83,8 +83,8 @@ int dtn_softmax_cut(bool logarithm, const struct dtn_parts *parts, unsigned row,
     return rc;
 }
 
-int dtn_softmax_backward_cut(bool logarithm, const struct dtn_parts *parts,
-                             unsigned row, struct dtensor_error *err)
+int dtn_softmax_backward_sharded(bool logarithm, const struct dtn_parts *parts,
+                                 unsigned row, struct dtensor_error *err)
 {
     const struct dtn_array sum = numbers(parts, row, 0);
     int rc;
@@ -173,8 +173,9 @@ static int reduce_passes(enum dtn_reduction_kind kind,
     return rc == 0 ? reduce(parts, &b, 1, DTENSOR_SUM, err) : rc;
 }
 
-int dtn_reduce_cut(enum dtn_reduction_kind kind, const struct dtn_parts *parts,
-                   unsigned row, double p, struct dtensor_error *err)
+int dtn_reduce_sharded(enum dtn_reduction_kind kind,
+                       const struct dtn_parts *parts, unsigned row, double p,
+                       struct dtensor_error *err)
 {
     const struct dtn_array a = numbers(parts, row, 0);
     const struct dtn_array b = numbers(parts, row, 1);
@@ -225,9 +226,10 @@ static void extremes_own(bool largest, const struct dtn_parts *parts, int dim,
 /* An allreduce of the extremes; then one of the least place of those that have
  * it, of ties the first as in a whole row.
  */
-int dtn_extreme_cut(bool largest, const struct dtn_parts *parts, int dim,
-                    int64_t first, const struct dtn_array *value,
-                    const struct dtn_array *index, struct dtensor_error *err)
+int dtn_extreme_sharded(bool largest, const struct dtn_parts *parts, int dim,
+                        int64_t first, const struct dtn_array *value,
+                        const struct dtn_array *index,
+                        struct dtensor_error *err)
 {
     struct dtn_array own = numbers(parts, 1u << dim, 0);
     struct dtn_array best = numbers(parts, 1u << dim, 1);
@@ -256,8 +258,8 @@ int dtn_extreme_cut(bool largest, const struct dtn_parts *parts, int dim,
 
 /* ---------------------------------------------------------------- norms --- */
 
-int dtn_norm_cut(const struct dtn_norm *norm, const struct dtn_parts *parts,
-                 struct dtensor_error *err)
+int dtn_norm_sharded(const struct dtn_norm *norm, const struct dtn_parts *parts,
+                     struct dtensor_error *err)
 {
     struct dtn_norm last = *norm;
     unsigned row = 0;
@@ -313,10 +315,10 @@ static void give(const struct dtn_parts *parts, int i,
     dtn_cast(&out, numbers);
 }
 
-int dtn_cross_entropy_cut(const struct dtn_array *losses,
-                          const struct dtn_array *target, int64_t first,
-                          const struct dtn_parts *parts,
-                          struct dtensor_error *err)
+int dtn_cross_entropy_sharded(const struct dtn_array *losses,
+                              const struct dtn_array *target, int64_t first,
+                              const struct dtn_parts *parts,
+                              struct dtensor_error *err)
 {
     const unsigned row = 1u << (parts->in->ndim - 1);
     const struct dtn_array most = numbers(parts, row, 0);
@@ -339,9 +341,10 @@ int dtn_cross_entropy_cut(const struct dtn_array *losses,
     return 0;
 }
 
-int dtn_nll_loss_cut(const struct dtn_array *losses,
-                     const struct dtn_array *target, int64_t first,
-                     const struct dtn_parts *parts, struct dtensor_error *err)
+int dtn_nll_loss_sharded(const struct dtn_array *losses,
+                         const struct dtn_array *target, int64_t first,
+                         const struct dtn_parts *parts,
+                         struct dtensor_error *err)
 {
     const struct dtn_array picked = numbers(
         parts, 1u << (parts->in->ndim - 1), 0);
@@ -358,10 +361,11 @@ int dtn_nll_loss_cut(const struct dtn_array *losses,
     return 0;
 }
 
-int dtn_nll_mean_cut(const struct dtn_array *mean,
-                     const struct dtn_array *losses,
-                     const struct dtn_array *target, int64_t first,
-                     const struct dtn_parts *parts, struct dtensor_error *err)
+int dtn_nll_mean_sharded(const struct dtn_array *mean,
+                         const struct dtn_array *losses,
+                         const struct dtn_array *target, int64_t first,
+                         const struct dtn_parts *parts,
+                         struct dtensor_error *err)
 {
     const unsigned all = (1u << parts->in->ndim) - 1;
     const struct dtensor_spec *rows = &parts->want[1];
@@ -384,7 +388,7 @@ int dtn_nll_mean_cut(const struct dtn_array *mean,
     return 0;
 }
 
-int64_t dtn_cut_first(const struct dtn_parts *parts, int i)
+int64_t dtn_shard_first(const struct dtn_parts *parts, int i)
 {
     int64_t shape[DTENSOR_MAX_DIMS], offset[DTENSOR_MAX_DIMS];
 
@@ -426,9 +430,9 @@ static int norm_numbers(const struct dtn_norm_backward *norm,
     return rc;
 }
 
-int dtn_norm_backward_cut(const struct dtn_norm_backward *norm,
-                          const struct dtn_parts *parts,
-                          struct dtensor_error *err)
+int dtn_norm_backward_sharded(const struct dtn_norm_backward *norm,
+                              const struct dtn_parts *parts,
+                              struct dtensor_error *err)
 {
     const struct dtn_parts of = dtn_parts_after(parts);
     struct dtn_norm_backward last = *norm;
@@ -452,8 +456,8 @@ int dtn_norm_backward_cut(const struct dtn_norm_backward *norm,
     return rc;
 }
 
-void dtn_take_one_cut(const struct dtn_array *target, int64_t first,
-                      const struct dtn_parts *parts)
+void dtn_take_one_sharded(const struct dtn_array *target, int64_t first,
+                          const struct dtn_parts *parts)
 {
     const struct dtn_parts of = dtn_parts_after(parts);
     const int dim = of.in->ndim - 1;

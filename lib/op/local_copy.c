@@ -2,8 +2,8 @@
  *
  * Each is a copy between two views of the same shape.  The second half of a cat
  * along dimension 1 of 4x3 and 4x5 is columns 3 to 7 of the output, 4x8.  What
- * is cut between ranks is cut alike on both sides, so the copy is the same as
- * that of the whole.
+ * is sharded between ranks is sharded alike on both sides, so the copy is the
+ * same as that of the whole.
  */
 #include "op/local_copy.h"
 #include "op/device.h"
@@ -156,7 +156,8 @@ int dtn_local_select(const struct dtn_local *local,
     return 0;
 }
 
-/* A slice of everything may be cut along its dimension; then it is a copy. */
+/* A slice of everything may be sharded along its dimension; then it is a copy.
+ */
 int dtn_local_slice(const struct dtn_local *local,
                     const struct dtn_parts *parts, struct dtensor_error *err)
 {

@@ -1,7 +1,7 @@
 /* local_index.c - operators that find elements by index, on one rank's parts
  *
- * Where the table is cut along the dimension that is looked up, this rank has
- * the rows from `first` on, gives zeros for the others, and the output is a
+ * Where the table is sharded along the dimension that is looked up, this rank
+ * has the rows from `first` on, gives zeros for the others, and the output is a
  * term of a sum.  An index is checked against the whole table.
  */
 #include "op/device.h"
@@ -48,8 +48,8 @@ int dtn_local_embedding(const struct dtn_local *local,
     return rc;
 }
 
-/* Added to zeros, or to the third input; of a table that is cut along its rows
- * each rank adds to those that it has.
+/* Added to zeros, or to the third input; of a table that is sharded along its
+ * rows each rank adds to those that it has.
  */
 int dtn_local_embedding_backward(const struct dtn_local *local,
                                  const struct dtn_parts *parts,

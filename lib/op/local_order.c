@@ -1,6 +1,6 @@
 /* local_order.c - operators that bring the elements of rows in order
  *
- * Rows are never cut between ranks.
+ * Rows are never sharded between ranks.
  */
 #include "op/local_math.h"
 #include "op/device.h"

@@ -4,7 +4,7 @@
  * of one shape name together.  What each index adds to the place in the table
  * is summed first; then one walk goes over the elements, the places, and the
  * table with stride 0 along the dimensions that were looked up.  Where the
- * table is cut along one of those, this rank puts what it has.
+ * table is sharded along one of those, this rank puts what it has.
  */
 #include "op/device.h"
 #include "op/local_index.h"

@@ -1,6 +1,6 @@
 /* local_pointwise.c - element by element, and reductions, of one rank's parts
  *
- * A reduction along a dimension that is cut between ranks reduces what this
+ * A reduction along a dimension that is sharded reduces what this
  * rank has; the output is then a term.  An empty part gives the neutral
  * element, so that it changes nothing.
  */
@@ -97,7 +97,7 @@ int dtn_local_reduce(const struct dtn_local *local,
     const double p = spread ? 1 : parts->args->p;
 
     if (parts->among)
-        return dtn_reduce_cut(kind, parts, reduced_dims(parts), p, err);
+        return dtn_reduce_sharded(kind, parts, reduced_dims(parts), p, err);
     dtn_op_reduce(parts, kind, &out, parts->in, p);
     return 0;
 }
@@ -105,7 +105,7 @@ int dtn_local_reduce(const struct dtn_local *local,
 size_t dtn_work_reduce(const struct dtn_local *local,
                        const struct dtn_parts *parts)
 {
-    return dtn_work_cut(parts, reduced_dims(parts));
+    return dtn_work_sharded(parts, reduced_dims(parts));
 }
 
 /* Of no element along the dimension there is none that is largest. */
@@ -124,21 +124,22 @@ static int extreme_check(const struct dtn_parts *parts, int dim,
 size_t dtn_work_extreme(const struct dtn_local *local,
                         const struct dtn_parts *parts)
 {
-    return dtn_work_cut(parts, 1u << dtn_local_dim(parts, 0, parts->in->ndim));
+    return dtn_work_sharded(parts,
+                            1u << dtn_local_dim(parts, 0, parts->in->ndim));
 }
 
-/* Of rows that are cut; this rank's part of them are neighbours. */
-static int extreme_cut(const struct dtn_local *local,
-                       const struct dtn_parts *parts, int dim,
-                       const struct dtn_array *value,
-                       const struct dtn_array *index,
-                       struct dtensor_error *err)
+/* Of sharded rows; this rank's part of them are neighbours. */
+static int extreme_sharded(const struct dtn_local *local,
+                           const struct dtn_parts *parts, int dim,
+                           const struct dtn_array *value,
+                           const struct dtn_array *index,
+                           struct dtensor_error *err)
 {
     int64_t shape[DTENSOR_MAX_DIMS], offset[DTENSOR_MAX_DIMS];
 
     dtn_layout(&parts->want[0], parts->me, shape, offset);
-    return dtn_extreme_cut(local->which, parts, dim, offset[dim], value, index,
-                           err);
+    return dtn_extreme_sharded(local->which, parts, dim, offset[dim], value,
+                               index, err);
 }
 
 int dtn_local_extreme(const struct dtn_local *local,
@@ -154,8 +155,8 @@ int dtn_local_extreme(const struct dtn_local *local,
     if (parts->nout > 1)
         index = reduced_view(parts, 1);
     if (parts->among)
-        return extreme_cut(local, parts, dim, &value,
-                           parts->nout > 1 ? &index : NULL, err);
+        return extreme_sharded(local, parts, dim, &value,
+                               parts->nout > 1 ? &index : NULL, err);
     if (parts->nout == 1) {
         dtn_op_reduce(parts, local->which ? DTN_REDUCE_MAX : DTN_REDUCE_MIN,
                       &value, parts->in, 0);
@@ -173,7 +174,7 @@ int dtn_local_place(const struct dtn_local *local,
     int rc = extreme_check(parts, dim, err);
 
     if (rc == 0 && dtn_array_count(&index) > 0 && parts->among)
-        return extreme_cut(local, parts, dim, NULL, &index, err);
+        return extreme_sharded(local, parts, dim, NULL, &index, err);
     if (rc == 0 && dtn_array_count(&index) > 0)
         dtn_op_extreme(parts, local->which, NULL, &index, parts->in, dim);
     return rc;

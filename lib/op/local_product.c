@@ -2,8 +2,8 @@
  *
  * All are products of matrices: a vector is a matrix of one column or row, the
  * leading dimensions of linear are one.  If the dimension that is summed over
- * is cut, each rank sums what it has, and the output is a term; the bias that
- * is added has then been made a term before.
+ * is sharded, each rank sums what it has, and the output is a term; the bias
+ * that is added has then been made a term before.
  */
 #include "op/device.h"
 #include "op/local_math.h"

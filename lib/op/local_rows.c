@@ -1,6 +1,6 @@
 /* local_rows.c - operators on the rows of one rank's parts
  *
- * A rank does all of the rows that it has; where rows are cut between ranks,
+ * A rank does all of the rows that it has; where rows are sharded,
  * local_collective.c does it.  The losses of rows become one number in memory
  * to work with: they are found for each row there, then reduced.
  */
@@ -28,7 +28,7 @@ int dtn_local_softmax(const struct dtn_local *local,
     const int dim = dtn_local_dim(parts, 0, parts->in->ndim);
 
     if (parts->among)
-        return dtn_softmax_cut(local->which, parts, 1u << dim, err);
+        return dtn_softmax_sharded(local->which, parts, 1u << dim, err);
     dtn_op_softmax(parts, local->which, &parts->out[0], &parts->in[0], dim);
     return 0;
 }
@@ -36,7 +36,8 @@ int dtn_local_softmax(const struct dtn_local *local,
 size_t dtn_work_softmax(const struct dtn_local *local,
                         const struct dtn_parts *parts)
 {
-    return dtn_work_cut(parts, 1u << dtn_local_dim(parts, 0, parts->in->ndim));
+    return dtn_work_sharded(parts,
+                            1u << dtn_local_dim(parts, 0, parts->in->ndim));
 }
 
 int dtn_local_softmax_backward(const struct dtn_local *local,
@@ -46,7 +47,8 @@ int dtn_local_softmax_backward(const struct dtn_local *local,
     const int dim = dtn_local_dim(parts, 0, parts->in->ndim);
 
     if (parts->among)
-        return dtn_softmax_backward_cut(local->which, parts, 1u << dim, err);
+        return dtn_softmax_backward_sharded(local->which, parts, 1u << dim,
+                                            err);
     dtn_op_softmax_backward(parts, local->which, &parts->out[0], &parts->in[0],
                             &parts->in[1], dim);
     return 0;
@@ -70,7 +72,7 @@ int dtn_local_norm(const struct dtn_local *local, const struct dtn_parts *parts,
     };
 
     if (parts->among)
-        return dtn_norm_cut(&norm, parts, err);
+        return dtn_norm_sharded(&norm, parts, err);
     dtn_op_norm(parts, &norm);
     return 0;
 }
@@ -83,7 +85,7 @@ size_t dtn_work_norm(const struct dtn_local *local,
 
     for (int d = parts->in->ndim - (int)count; d < parts->in->ndim; d++)
         row |= 1u << d;
-    return dtn_work_cut(parts, row);
+    return dtn_work_sharded(parts, row);
 }
 
 int dtn_local_cumulate(const struct dtn_local *local,
@@ -130,19 +132,19 @@ static bool is_mean(const struct dtn_local *local,
     return !local->which && parts->args->reduction == DTENSOR_OP_MEAN;
 }
 
-static size_t cut_bytes(const struct dtn_local *local,
-                        const struct dtn_parts *parts)
+static size_t sharded_bytes(const struct dtn_local *local,
+                            const struct dtn_parts *parts)
 {
     const int ndim = parts->in->ndim;
 
-    return dtn_work_cut(parts, is_mean(local, parts) ? (1u << ndim) - 1
+    return dtn_work_sharded(parts, is_mean(local, parts) ? (1u << ndim) - 1
                                                      : 1u << (ndim - 1));
 }
 
 size_t dtn_work_loss(const struct dtn_local *local,
                      const struct dtn_parts *parts)
 {
-    return losses_bytes(parts) + cut_bytes(local, parts);
+    return losses_bytes(parts) + sharded_bytes(local, parts);
 }
 
 /* One number from the losses of all rows. */
@@ -191,30 +193,32 @@ static void scores_loss(const struct dtn_parts *parts,
 }
 
 /* The losses of rows of which a rank has a part. */
-static int losses_cut(const struct dtn_local *local,
-                      const struct dtn_parts *parts,
-                      const struct dtn_array *losses,
-                      const struct dtn_array *target, struct dtensor_error *err)
+static int losses_sharded(const struct dtn_local *local,
+                          const struct dtn_parts *parts,
+                          const struct dtn_array *losses,
+                          const struct dtn_array *target,
+                          struct dtensor_error *err)
 {
-    const int64_t first = dtn_cut_first(parts, 0);
+    const int64_t first = dtn_shard_first(parts, 0);
 
     if (local->which)
-        return dtn_cross_entropy_cut(losses, target, first, parts, err);
-    return dtn_nll_loss_cut(losses, target, first, parts, err);
+        return dtn_cross_entropy_sharded(losses, target, first, parts, err);
+    return dtn_nll_loss_sharded(losses, target, first, parts, err);
 }
 
 /* The mean of log-probabilities of which any may be elsewhere. */
-static int mean_cut(const struct dtn_parts *parts,
-                    const struct dtn_array *losses,
-                    const struct dtn_array *target, struct dtensor_error *err)
+static int mean_sharded(const struct dtn_parts *parts,
+                        const struct dtn_array *losses,
+                        const struct dtn_array *target,
+                        struct dtensor_error *err)
 {
     const struct dtensor_spec *rows = &parts->want[1];
 
     if (parts->nout > 1)
         dtn_op_fill(parts, &parts->out[1],
                     (double)dtn_numel(rows->ndim, rows->shape));
-    return dtn_nll_mean_cut(&parts->out[0], losses, target,
-                            dtn_cut_first(parts, 0), parts, err);
+    return dtn_nll_mean_sharded(&parts->out[0], losses, target,
+                                dtn_shard_first(parts, 0), parts, err);
 }
 
 int dtn_local_loss(const struct dtn_local *local, const struct dtn_parts *parts,
@@ -223,12 +227,12 @@ int dtn_local_loss(const struct dtn_local *local, const struct dtn_parts *parts,
     const bool each = parts->args->reduction == DTENSOR_OP_NONE;
     const int dim = parts->in[0].ndim - 1;
     const int64_t classes = parts->want[0].shape[dim];
-    const size_t cut = cut_bytes(local, parts);
+    const size_t sharded = sharded_bytes(local, parts);
     const struct dtn_array target = column(&parts->in[1], parts->in[1].data);
     char *room = each ? parts->out[0].data
-                      : dtn_op_room(parts, cut + losses_bytes(parts));
+                      : dtn_op_room(parts, sharded + losses_bytes(parts));
     const struct dtn_array losses = losses_of(
-        parts, each || cut == 0 ? room : room + cut);
+        parts, each || sharded == 0 ? room : room + sharded);
     int64_t wrong;
     int rc = 0;
 
@@ -236,9 +240,9 @@ int dtn_local_loss(const struct dtn_local *local, const struct dtn_parts *parts,
         return dtn_fail(err, DTENSOR_EINVAL, "%s: target %" PRId64 " (expected "
                         "0 to %" PRId64 ")", parts->op, wrong, classes - 1);
     if (parts->among && is_mean(local, parts))
-        return mean_cut(parts, &losses, &target, err);
+        return mean_sharded(parts, &losses, &target, err);
     if (parts->among) {
-        rc = losses_cut(local, parts, &losses, &target, err);
+        rc = losses_sharded(local, parts, &losses, &target, err);
     } else if (local->which) {
         scores_loss(parts, &losses, &target);
     } else {

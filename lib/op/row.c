@@ -3,9 +3,9 @@
  * A row says how each input and output lies along one mesh dimension.  The
  * letters of "mk,kn->mn" make three of them,
  *
- *   k cut   S(1),S(0) -> P(sum)
- *   m cut   S(0),R    -> S(0)
- *   n cut   R,S(1)    -> S(1)
+ *   k sharded   S(1),S(0) -> P(sum)
+ *   m sharded   S(0),R    -> S(0)
+ *   n sharded   R,S(1)    -> S(1)
  *
  * the terms of the rule those for inputs that are terms, "s.>s" P(sum),R ->
  * P(sum); and all whole is always allowed.  Rows of several mesh dimensions are
@@ -23,7 +23,7 @@ static struct dtn_rule_row *row_add(struct dtn_rowset *rows)
 {
     struct dtn_rule_row *row = &rows->row[rows->n];
 
-    *row = (struct dtn_rule_row){ .cuts = false };
+    *row = (struct dtn_rule_row){ .shards = false };
     rows->n += rows->n < DTN_ROWS_MAX - 1;
     return row;
 }
@@ -39,7 +39,7 @@ static int operand_dim(const struct dtn_operand *operand, int letter)
     return -1;
 }
 
-static struct dtn_row_place place_cut(int dim)
+static struct dtn_row_place place_shard(int dim)
 {
     return (struct dtn_row_place){
         .kind = dim >= 0 ? DTENSOR_SHARD : DTENSOR_REPLICATE,
@@ -77,7 +77,7 @@ static bool sums_round(const struct dtn_signature *sig)
     return false;
 }
 
-/* Are neighbouring indices needed where this letter is cut? */
+/* Are neighbouring indices needed where this letter is sharded? */
 static bool letter_plain(const struct dtn_signature *sig, int letter)
 {
     return sig->rule->flags & DTN_RULE_PLAIN &&
@@ -85,8 +85,8 @@ static bool letter_plain(const struct dtn_signature *sig, int letter)
             dtn_signature_names(sig, operand_dim(&sig->in[0], letter)));
 }
 
-/* The row in which one letter is cut.  What is added to a term has to be a term
- * too, or it would be added once for each rank.
+/* The row in which one letter is sharded.  What is added to a term has to be a
+ * term too, or it would be added once for each rank.
  */
 static void row_letter(const struct dtn_signature *sig, int letter,
                        struct dtn_rowset *rows)
@@ -97,15 +97,15 @@ static void row_letter(const struct dtn_signature *sig, int letter,
     const bool reduced = letter_reduced(sig, letter);
     struct dtn_rule_row *row = row_add(rows);
 
-    row->cuts = true;
+    row->shards = true;
     row->plain = letter_plain(sig, letter);
     for (int i = 0; i < sig->nin; i++) {
-        row->in[i] = place_cut(operand_dim(&sig->in[i], letter));
+        row->in[i] = place_shard(operand_dim(&sig->in[i], letter));
         if (reduced && !(sums >> sig->in[i].sum & 1))
             row->in[i] = term;
     }
     for (int i = 0; i < sig->nout; i++) {
-        row->out[i] = place_cut(operand_dim(&sig->out[i], letter));
+        row->out[i] = place_shard(operand_dim(&sig->out[i], letter));
         if (row->out[i].kind == DTENSOR_REPLICATE && !sig->out[i].constant)
             row->out[i] = term;
     }
@@ -187,24 +187,24 @@ static void rows_terms(const struct dtn_signature *sig, struct dtn_rowset *rows)
 /* --------------------------------------------------------------- gather --- */
 
 /* gather takes from input 0, along dimension d, the elements that input 1
- * names.  Input 1 can be cut there, if input 0 is whole; and if it has size 1
- * there, input 0 can be: each rank takes what it has, and 0 for the rest.
+ * names.  Input 1 can be sharded there, if input 0 is whole; and if it has size
+ * 1 there, input 0 can be: each rank takes what it has, and 0 for the rest.
  */
 static void rows_gather(const struct dtn_signature *sig,
                         struct dtn_rowset *rows)
 {
-    const struct dtn_row_place cut = place_cut(sig->dim[0]);
+    const struct dtn_row_place shard = place_shard(sig->dim[0]);
     struct dtn_rule_row *row;
 
     if (sig->in[1].shape[sig->dim[0]] == 1) {
         row = row_add(rows);
-        row->in[0] = cut;
+        row->in[0] = shard;
         row->out[0] = term_place('s');
-        row->cuts = row->plain = true;
+        row->shards = row->plain = true;
     }
     row = row_add(rows);
-    row->in[1] = row->out[0] = cut;
-    row->cuts = row->plain = true;
+    row->in[1] = row->out[0] = shard;
+    row->shards = row->plain = true;
 }
 
 /* ----------------------------------------------------------- collective --- */
@@ -217,7 +217,7 @@ static int inner_dim(const struct dtn_operand *operand, int number)
     return -1;
 }
 
-/* The rows in which a dimension that is never cut is cut after all. */
+/* The rows in which a dimension that is never sharded is sharded after all. */
 static void rows_collective(const struct dtn_signature *sig,
                             struct dtn_rowset *rows)
 {
@@ -230,21 +230,21 @@ static void rows_collective(const struct dtn_signature *sig,
         if (number == DTN_WHOLE)
             continue;
         row = row_add(rows);
-        row->cuts = row->collective = true;
+        row->shards = row->collective = true;
         row->plain = sig->rule->flags & DTN_RULE_GAPLESS;
         for (int i = 0; i < sig->nin; i++)
-            row->in[i] = place_cut(inner_dim(&sig->in[i], number));
+            row->in[i] = place_shard(inner_dim(&sig->in[i], number));
         for (int i = 0; i < sig->nout; i++)
-            row->out[i] = place_cut(inner_dim(&sig->out[i], number));
+            row->out[i] = place_shard(inner_dim(&sig->out[i], number));
     }
 }
 
-/* Does a row make a term of inputs that are cut? */
+/* Does a row make a term of inputs that are sharded? */
 static bool row_sums(const struct dtn_signature *sig,
                      const struct dtn_rule_row *row)
 {
     for (int i = 0; i < sig->nout; i++)
-        if (row->cuts && row->out[i].kind == DTENSOR_PARTIAL)
+        if (row->shards && row->out[i].kind == DTENSOR_PARTIAL)
             return true;
     return false;
 }
@@ -252,7 +252,7 @@ static bool row_sums(const struct dtn_signature *sig,
 void dtn_rows_make(const struct dtn_signature *sig, unsigned which,
                    struct dtn_rowset *rows)
 {
-    const bool cut = which & DTN_ROWS_CUT, round = sums_round(sig);
+    const bool sharded = which & DTN_ROWS_SHARDED, round = sums_round(sig);
     struct dtn_rowset all = { .n = 0 };
 
     row_add(&all);
@@ -261,7 +261,7 @@ void dtn_rows_make(const struct dtn_signature *sig, unsigned which,
     for (int k = 0; k < sig->nletters; k++)
         row_letter(sig, sig->order[k], &all);
     rows_terms(sig, &all);
-    if (which & DTN_ROWS_COLLECTIVE && cut && sig->rule->collective)
+    if (which & DTN_ROWS_COLLECTIVE && sharded && sig->rule->collective)
         rows_collective(sig, &all);
     rows->n = 0;
     rows->sums = false;
@@ -269,7 +269,7 @@ void dtn_rows_make(const struct dtn_signature *sig, unsigned which,
         const bool sums = round && row_sums(sig, &all.row[i]);
 
         rows->sums |= sums;
-        if ((cut || !all.row[i].cuts || all.row[i].plain) &&
+        if ((sharded || !all.row[i].shards || all.row[i].plain) &&
             !(sums && which & DTN_ROWS_WHOLE))
             *row_add(rows) = all.row[i];
     }

@@ -19,8 +19,8 @@ struct dtn_row_place {
 struct dtn_rule_row {
     struct dtn_row_place in[DTN_RULE_IN];        /* each kind of operand      */
     struct dtn_row_place out[DTN_RULE_OUT];      /* each kind of result       */
-    bool cuts;                    /* something is cut                         */
-    bool plain;                   /* only S, and also if no input is cut      */
+    bool shards;                  /* something is sharded                     */
+    bool plain;                   /* only S, and also if no input is sharded  */
     bool collective;              /* the operator reduces over the ranks      */
 };
 
@@ -32,13 +32,13 @@ struct dtn_rowset {
     struct dtn_rule_row row[DTN_ROWS_MAX];       /* in order                  */
 };
 
-/* Which rows are made; a bit set.  CUT: an input has a cut dimension; if not,
- * rows that cut are left out, but for plain ones: a term is reduced whole.
+/* Which rows are made; a bit set.  SHARDED: an input is sharded; if none is,
+ * rows that shard are left out, but for plain ones: a term is reduced whole.
  * COLLECTIVE: with those in which the operator reduces over the ranks.  WHOLE:
  * without those in which the output is a term of a sum that rounds, since its
- * bits would depend on how the inputs are cut.
+ * bits would depend on how the inputs are sharded.
  */
-enum { DTN_ROWS_CUT = 1, DTN_ROWS_COLLECTIVE = 2, DTN_ROWS_WHOLE = 4 };
+enum { DTN_ROWS_SHARDED = 1, DTN_ROWS_COLLECTIVE = 2, DTN_ROWS_WHOLE = 4 };
 
 /* All rows of a signature. */
 void dtn_rows_make(const struct dtn_signature *sig, unsigned which,

@@ -25,18 +25,18 @@ enum {
     DTN_RULE_INPLACE = 2,         /* the result is the first operand, which   */
                                   /* stays as it lies                         */
     DTN_RULE_LIST = 4,            /* the last operand is a list of any length */
-    DTN_RULE_EVEN = 8,            /* reduced dimensions are cut evenly; all,  */
-                                  /* if args.dim is not read                  */
+    DTN_RULE_EVEN = 8,            /* reduced dimensions are sharded evenly;   */
+                                  /* all, if args.dim is not read             */
     DTN_RULE_STAYS = 16,          /* nothing is moved for it                  */
-    DTN_RULE_PLAIN = 32,          /* rows that cut are there though no input  */
-                                  /* is cut, and cut by S only; if args.dim   */
-                                  /* is read, those that cut along it         */
-    DTN_RULE_LOOSE = 64,          /* where sizes differ nothing is cut        */
+    DTN_RULE_PLAIN = 32,          /* rows that shard are there though no      */
+                                  /* input is sharded, and by S only; if      */
+                                  /* args.dim is read, those along it         */
+    DTN_RULE_LOOSE = 64,          /* where sizes differ nothing is sharded    */
     DTN_RULE_STAR_LAST = 128,     /* rows of "*" come after those of letters  */
-    DTN_RULE_LOCAL_PICK = 256,    /* a reduced dimension that is cut is       */
+    DTN_RULE_LOCAL_PICK = 256,    /* a reduced dimension that is sharded is   */
                                   /* gathered, or reduced by itself (argmax)  */
     DTN_RULE_ONE = 512,           /* args.dim has one entry                   */
-    DTN_RULE_GAPLESS = 1024,      /* rows of `collective` cut by S only: each */
+    DTN_RULE_GAPLESS = 1024,      /* rows of `collective` by S only: each     */
                                   /* rank then has neighbouring indices       */
     DTN_RULE_ALL = 2048,          /* all outputs are made, also those that    */
                                   /* the caller did not ask for               */
@@ -72,22 +72,22 @@ typedef const char *dtn_variant_f(const struct dtensor_op_call *call);
  *
  * `letters` has an operand for each input and output, "mk,kn->mn", and in an
  * operand for each dimension:
- *   a letter   a dimension.  In inputs and output it may be cut; if it is
- *              missing in the output and cut, the output is a term; inputs
- *              without it are whole.  A capital is never cut.
+ *   a letter   a dimension.  In inputs and output it may be sharded; if it is
+ *              missing in the output and sharded, the output is a term; inputs
+ *              without it are whole.  A capital is never sharded.
  *   *          all dimensions left over, aligned at the right, of size 1 where
  *              an operand lacks them: a letter for each
- *   *!         the same, but those of args.dim are never cut
+ *   *!         the same, but those of args.dim are never sharded
  *   *-         the same without those of args.dim (or with size 1: args.keep)
  *   *&i        the same with the letter i in place of args.dim
  *   *&#        the same with all dimensions of the index there: placed.h
  *   #          all dimensions of an index, a letter for each; one operand for
  *              each dimension of args.dim
- *   #!         the same, but they are never cut
- *   @          args.count dimensions that are never cut; all that are left,
+ *   #!         the same, but they are never sharded
+ *   @          args.count dimensions that are never sharded; all that are left,
  *              in an operand without *
  *   1          a dimension of size 1
- *   .          an output that is whole, whatever is cut
+ *   .          an output that is whole, whatever is sharded
  * "+" between inputs, for ",": the terms of a sum.  "~" before an operand: its
  * dimensions may be 1, or lack at the left.
  *
@@ -103,10 +103,10 @@ typedef const char *dtn_variant_f(const struct dtensor_op_call *call);
  * stands for all that follow.
  *
  * `collective` says what the operator can reduce over the ranks by itself: then
- * a dimension that is never cut ("!", "@", a capital) may be cut after all, and
- * an output without it is whole.  "x ss" is an allreduce of a maximum and one
- * of two sums, each a f64 for each row of the first input that has rows; "" is
- * none: a rank does its part with what it has.
+ * a dimension that is never sharded ("!", "@", a capital) may be sharded after
+ * all, and an output without it is whole.  "x ss" is an allreduce of a maximum
+ * and one of two sums, each a f64 for each row of the first input that has
+ * rows; "" is none: a rank does its part with what it has.
  */
 struct dtn_rule {
     const char *const *names;     /* of the operators; the last is NULL       */
@@ -117,7 +117,7 @@ struct dtn_rule {
     unsigned flags;               /* DTN_RULE_                                */
     unsigned reads;               /* DTN_ARG_                                 */
     enum dtensor_redop reduce;    /* what makes a whole of parts that were    */
-                                  /* reduced along a cut dimension            */
+                                  /* reduced along a sharded dimension        */
     enum dtn_size size;           /* of outputs along args.dim                */
     enum dtn_engine engine;       /* how its rows are found                   */
     int least;                    /* inputs that it needs; 0: all of letters  */

@@ -253,7 +253,7 @@ const struct dtn_rule dtn_rules[] = {
     { .names = NAMES("nll_loss/mean"),
       .letters = "BC,B->,", .types = "fi>f", .collective = "s",
       .flags = DTN_RULE_GAPLESS, .reads = DTN_ARG_REDUCTION },
-    /* Of scores; the mean passes where rows are cut evenly. */
+    /* Of scores; the mean passes where rows are sharded evenly. */
     { .names = NAMES("cross_entropy"),
       .letters = "*C,*->*,*,*", .types = "fi>ffw", .collective = "x ss",
       .flags = DTN_RULE_GAPLESS | DTN_RULE_TAPED, .reads = DTN_ARG_REDUCTION,
@@ -335,7 +335,7 @@ const struct dtn_rule dtn_rules[] = {
     { .names = NAMES("index"),
       .letters = "*!,#->*&#", .terms = "L.>L", .types = "ti>t",
       .flags = DTN_RULE_LIST, .reads = DTN_ARG_DIM },
-    /* Of a table that is cut by rows each rank has its own put. */
+    /* Of a table that is sharded by rows each rank has its own put. */
     { .names = NAMES("index_put"),
       .letters = "*,*&#,#!->*", .terms = "AA.>A", .types = "tti>t",
       .flags = DTN_RULE_LIST | DTN_RULE_PLAIN, .reads = DTN_ARG_DIM },

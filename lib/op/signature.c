@@ -2,8 +2,8 @@
  *
  * The letters of a rule name dimensions.  For a call each letter gets the size
  * that its dimensions have in the inputs, and each dimension its letter; what
- * may not be cut gets none.  Of "*,*->*" with 16x8 by 8 the letters are those
- * of the 16 and the 8, and the second input has the second one only.
+ * may not be sharded gets none.  Of "*,*->*" with 16x8 by 8 the letters are
+ * those of the 16 and the 8, and the second input has the second one only.
  */
 #include "op/signature.h"
 #include "op/pattern.h"
@@ -23,7 +23,7 @@ struct reading {
     int count;                             /* dimensions of "@" and "1"       */
     int nstars;                            /* of "*", in the longest operand  */
     uint64_t whole;                        /* bit set of letters that are not */
-                                           /* cut                             */
+                                           /* sharded                         */
     uint64_t soft;                         /* of those that have size 1, from */
                                            /* an operand of "~"               */
     int owner[DTN_LETTERS];                /* input that a size came from     */
@@ -312,8 +312,8 @@ static int inputs_read(struct reading *r)
 
 /* -------------------------------------------------------------- outputs --- */
 
-/* A dimension that may be cut as `letter`, or only alike with those of `inner`;
- * one too many is counted: output_read() tells.
+/* A dimension that may be sharded as `letter`, or only alike with those of
+ * `inner`; one too many is counted: output_read() tells.
  */
 static void output_add(struct dtn_operand *out, int letter, int inner,
                        int64_t size)
@@ -326,8 +326,8 @@ static void output_add(struct dtn_operand *out, int letter, int inner,
     out->ndim++;
 }
 
-/* A letter of the output: cut if some input has it as a letter; a capital as
- * dimensions that are never cut.
+/* A letter of the output: sharded if some input has it as a letter; a capital
+ * as dimensions that are never sharded.
  */
 static void output_letter(const struct reading *r, struct dtn_operand *out,
                           int letter)

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { DTN_WHOLE = -1 };          /* a dimension that is never cut            */
+enum { DTN_WHOLE = -1 };          /* a dimension that is never sharded        */
 enum { DTN_STARS = DTENSOR_MAX_DIMS, DTN_LETTERS = DTN_STARS + 26 };
 
 /* An operand or a result of a call. */
@@ -16,9 +16,9 @@ struct dtn_operand {
     int ndim;                     /* tensor dimensions                        */
     int letter[DTENSOR_MAX_DIMS]; /* of each: 0 to 7 those of "*" from the    */
                                   /* left, then a to z; or DTN_WHOLE          */
-    int inner[DTENSOR_MAX_DIMS];  /* of one that is never cut a number that   */
-                                  /* it shares with those that have to be cut */
-                                  /* alike if it is; or DTN_WHOLE             */
+    int inner[DTENSOR_MAX_DIMS];  /* of one that is never sharded: a number,  */
+                                  /* shared with those that have to be        */
+                                  /* sharded alike if it is; or DTN_WHOLE     */
     int64_t shape[DTENSOR_MAX_DIMS];  /* in elements                          */
     int sum;                      /* which term of a sum it is a factor of    */
     bool constant;                /* an output that is whole always           */

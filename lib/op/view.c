@@ -8,7 +8,7 @@
  *
  * Where no placement describes the parts the view is refused, and the words
  * name a redistribute that helps.  reshape gathers there instead; so do copies
- * of one element (expand, repeat), and a mesh dimension that cuts a later
+ * of one element (expand, repeat), and a mesh dimension that shards a later
  * dimension of several that are merged and split again, as in PyTorch.
  */
 #include "op/view.h"
@@ -55,8 +55,8 @@ static int64_t product(const int64_t size[], int n)
     return all;
 }
 
-/* A dimension that is cut n times in pieces of `size` with `rest` elements in
- * each step: do all ranks get whole steps by the chunk rule of elements?
+/* A dimension that is sharded n times in pieces of `size` with `rest` elements
+ * in each step: do all ranks get whole steps by the chunk rule of elements?
  */
 static bool cut_aligned(int64_t size, int64_t rest, int n)
 {
@@ -64,8 +64,8 @@ static bool cut_aligned(int64_t size, int64_t rest, int n)
 }
 
 /* The output dimension of a group in which `pieces` pieces, of the elements of
- * the group in order, are each cut in n; *blockp: into how many pieces that
- * dimension is cut before.  -1: none.
+ * the group in order, are each sharded in n; *blockp: into how many pieces that
+ * dimension is sharded before.  -1: none.
  */
 static int out_dim(const struct walk *w, const struct dtn_view_group *g,
                    int64_t pieces, int n, int64_t *blockp)
@@ -85,7 +85,7 @@ static int out_dim(const struct walk *w, const struct dtn_view_group *g,
     return -1;
 }
 
-/* What is left of `size` elements, as `blocks` pieces, each cut in n. */
+/* What is left of `size` elements, as `blocks` pieces, each sharded in n. */
 static int64_t left_of(int64_t size, int64_t blocks, int n)
 {
     return blocks * ((size / blocks + n - 1) / n);
@@ -166,7 +166,7 @@ static int walk(const struct dtn_view_map *map, bool gathers,
     return -1;
 }
 
-/* Placements with which the view moves nothing: with another cut along mesh
+/* Placements with which the view moves nothing: with another shard along mesh
  * dimension m, or else whole along it, and where that is not enough.
  */
 static void advice(const struct dtensor_spec *in,

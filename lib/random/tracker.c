@@ -28,7 +28,7 @@
 
 enum { MEGATRON_SEED = 2718 };
 
-static bool cuts(const struct dtensor_placement *p)
+static bool shards(const struct dtensor_placement *p)
 {
     return p->kind != DTENSOR_REPLICATE && p->kind != DTENSOR_PARTIAL;
 }
@@ -50,7 +50,7 @@ static int64_t times(int64_t a, int64_t b)
 
 /* The index of this position's part among all, and the number of parts.  Parts
  * are counted row-major over the tensor's dimensions, and from left to right in
- * a dimension that is cut twice.
+ * a dimension that is sharded twice.
  */
 static int64_t part_number(const struct dtensor_spec *spec, const int coord[],
                            int64_t *totalp)
@@ -60,7 +60,7 @@ static int64_t part_number(const struct dtensor_spec *spec, const int coord[],
     *totalp = 1;
     for (int d = 0; d < spec->ndim; d++)
         for (int m = 0; m < spec->mesh->ndim; m++)
-            if (cuts(&spec->placement[m]) && spec->placement[m].dim == d) {
+            if (shards(&spec->placement[m]) && spec->placement[m].dim == d) {
                 number = number * spec->mesh->size[m] + coord[m];
                 *totalp *= spec->mesh->size[m];
             }
@@ -73,16 +73,17 @@ static int64_t part_number(const struct dtensor_spec *spec, const int coord[],
 static int64_t pytorch_part(const struct dtensor_spec *spec)
 {
     int64_t first[DTENSOR_MAX_DIMS];
-    struct dtn_cut cut;
+    struct dtn_shard shard;
 
     memcpy(first, spec->shape, sizeof first);
     for (int m = 0; m < spec->mesh->ndim; m++)
-        if (cuts(&spec->placement[m])) {
+        if (shards(&spec->placement[m])) {
             struct dtensor_placement p = spec->placement[m];
 
             p.sizes = NULL;
-            dtn_cut_of(&p, spec->shape[p.dim], spec->mesh->size[m], 0, &cut);
-            first[p.dim] = dtn_cut_count(&cut);
+            dtn_shard_of(&p, spec->shape[p.dim], spec->mesh->size[m], 0,
+                         &shard);
+            first[p.dim] = dtn_shard_count(&shard);
         }
     return dtn_numel(spec->ndim, first);
 }
@@ -139,7 +140,7 @@ static uint64_t megatron_seed(const struct dtensor_generator *gen,
         if (list_has(gen->rule.parallel_dims, spec->mesh->dim_name[m])) {
             number = number * (uint64_t)spec->mesh->size[m] +
                      (uint64_t)coord[m];
-            apart |= cuts(&spec->placement[m]);
+            apart |= shards(&spec->placement[m]);
         }
     return apart ? gen->seed + MEGATRON_SEED + number : gen->seed;
 }

@@ -167,7 +167,7 @@ static bool graph_term(const struct graph *g,
     if (dtn_placement_class(was) != DTENSOR_SHARD)
         return now[m].kind == DTENSOR_REPLICATE;
     spec = graph_spec(g, now);
-    return dtn_spec_cuts_alike(g->src, &spec, m);
+    return dtn_spec_shards_alike(g->src, &spec, m);
 }
 
 /* May dimension m change in this way? */

@@ -242,7 +242,7 @@ static struct dtensor_spec phases_middle(const struct dtensor_spec *src,
     for (int m = 0; m < mid.mesh->ndim; m++)
         if (phases_is(src, m, DTENSOR_SHARD) &&
             phases_is(dst, m, DTENSOR_PARTIAL) &&
-            !dtn_spec_cuts_alike(src, &mid, m))
+            !dtn_spec_shards_alike(src, &mid, m))
             return reduced;
     return mid;
 }

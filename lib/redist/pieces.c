@@ -145,18 +145,18 @@ static int search_coordinate(struct search *s, int m, int c)
     const struct dtn_runs *common = s->common[p->dim];
     const int64_t size = s->size[p->dim];
     struct dtn_runs left;
-    struct dtn_cut cut;
+    struct dtn_shard shard;
     int rc = 0;
 
-    dtn_cut_of(p, size, s->theirs->mesh->size[m], c, &cut);
+    dtn_shard_of(p, size, s->theirs->mesh->size[m], c, &shard);
     dtn_runs_init(&left);
-    dtn_runs_cut(common, &cut, &left);
+    dtn_runs_shard(common, &shard, &left);
     if (left.failed)
         rc = dtn_fail_nomem(s->err, "redistribute",
                             (size_t)left.n * sizeof left.list[0]);
     if (rc == 0 && left.n > 0) {
         s->common[p->dim] = &left;
-        s->size[p->dim] = dtn_cut_count(&cut);
+        s->size[p->dim] = dtn_shard_count(&shard);
         s->coord[m] = c;
         rc = search_dim(s, m + 1);
         s->common[p->dim] = common;
@@ -170,21 +170,21 @@ static int search_dim(struct search *s, int m)
 {
     const struct dtensor_placement *p = &s->theirs->placement[m];
     int first, last, rc = 0;
-    bool cuts;
+    bool shards;
 
     if (m == s->theirs->mesh->ndim)
         return s->found(s);
-    cuts = dtn_placement_class(p) == DTENSOR_SHARD;
+    shards = dtn_placement_class(p) == DTENSOR_SHARD;
     first = 0;
     last = s->theirs->mesh->size[m] - 1;
-    if (cuts)
+    if (shards)
         search_range(s, m, &first, &last);
     else if (s->want[m] != ANY)
         first = last = s->want[m];
     for (int c = s->only[m] == ANY ? first : s->only[m];
          rc == 0 && c >= first && c <= last; c++) {
         s->coord[m] = c;
-        rc = cuts ? search_coordinate(s, m, c) : search_dim(s, m + 1);
+        rc = shards ? search_coordinate(s, m, c) : search_dim(s, m + 1);
         if (s->only[m] != ANY)
             break;
     }

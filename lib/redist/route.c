@@ -44,7 +44,7 @@ static void route_add(struct dtn_route *route,
            (size_t)n * sizeof placement[0]);
 }
 
-static bool route_cuts(const struct dtensor_placement *p)
+static bool route_shards(const struct dtensor_placement *p)
 {
     return dtn_placement_class(p) == DTENSOR_SHARD;
 }
@@ -63,10 +63,10 @@ static bool greedy_blocked(const struct dtensor_placement now[],
                            const struct dtensor_placement dst[], int m, int d)
 {
     for (int k = 0; k < m; k++) {
-        const bool cuts = route_cuts(&now[k]) && now[k].dim == d;
-        const bool will = route_cuts(&dst[k]) && dst[k].dim == d;
+        const bool shards = route_shards(&now[k]) && now[k].dim == d;
+        const bool will = route_shards(&dst[k]) && dst[k].dim == d;
 
-        if (cuts != will)
+        if (shards != will)
             return true;
     }
     return false;
@@ -97,12 +97,12 @@ void dtn_route_greedy(const struct dtensor_spec *src,
 
     memcpy(now, src->placement, sizeof now);
     for (int m = 0; m < ndim; m++)
-        if (route_cuts(&now[m]))
+        if (route_shards(&now[m]))
             shards *= dst->mesh->size[m];
     for (int m = ndim - 1; m >= 0 && shards > 1 && ndim > 1; m--) {
         const struct dtensor_placement *to = &dst->placement[m];
 
-        if (route_cuts(to) && greedy_blocked(now, dst->placement, m, to->dim))
+        if (route_shards(to) && greedy_blocked(now, dst->placement, m, to->dim))
             to = &whole;
         greedy_step(route, dst, now, m, to);
     }
@@ -122,7 +122,7 @@ static enum hop_kind hop_kind_of(const struct dtensor_placement *from,
         return HOP_LOCAL;
     if (from->kind == DTENSOR_PARTIAL)
         return to->kind == DTENSOR_REPLICATE ? HOP_REDUCE : HOP_SCATTER;
-    return route_cuts(to) ? HOP_MIXED : HOP_GATHER;
+    return route_shards(to) ? HOP_MIXED : HOP_GATHER;
 }
 
 static enum hop_kind hop_kind(const struct dtensor_mesh *mesh,

@@ -120,7 +120,7 @@ int dtn_back_index_put_add(const struct dtn_express *e, struct dtensor *grad[],
 
 /* ----------------------------------------------------------- embedding --- */
 
-static bool cut_by_rows(const struct dtensor_spec *table)
+static bool sharded_by_rows(const struct dtensor_spec *table)
 {
     for (int m = 0; m < table->mesh->ndim; m++)
         if (dtn_placement_class(&table->placement[m]) == DTENSOR_SHARD &&
@@ -160,7 +160,7 @@ static int adds_own_rows(const struct dtensor *const in[],
     double whole, own;
     int rc;
 
-    *ownp = cut_by_rows(to);
+    *ownp = sharded_by_rows(to);
     if (!*ownp)
         return 0;
     rc = embedding_cost(in, 2, args, to, &whole, err);

@@ -189,7 +189,7 @@ static const struct dtn_backward rows[] = {
     ALL("cross_entropy", cross_entropy, "*"),
     EACH("nll_loss", "nll_loss_backward(g,a,b)"),
     ALL("attention", attention, "a b c y z"),
-    ALL(DTN_CUT_ATTENTION, sharded_attention, "a b c y z"),
+    ALL(DTN_SHARDED_ATTENTION, sharded_attention, "a b c y z"),
 
     /* --------------------------------------------------------- by index --- */
     ALL("embedding", embedding, "b"),

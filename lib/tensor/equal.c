@@ -50,7 +50,7 @@ static int equal_check(const struct dtensor *a, const struct dtensor *b,
 
 /* ---------------------------------------------------------- two tensors --- */
 
-static bool equal_cuts(const struct dtensor_placement *p)
+static bool equal_shards(const struct dtensor_placement *p)
 {
     return dtn_placement_class(p) == DTENSOR_SHARD;
 }
@@ -67,10 +67,10 @@ static struct dtensor_spec equal_spec(const struct dtensor_spec *a,
     struct dtensor_spec both = *a, first = *a;
 
     for (int m = 0; m < a->mesh->ndim; m++) {
-        if (!equal_cuts(&a->placement[m]))
+        if (!equal_shards(&a->placement[m]))
             first.placement[m] = whole;
-        both.placement[m] = equal_cuts(&b->placement[m]) &&
-                            !equal_cuts(&a->placement[m])
+        both.placement[m] = equal_shards(&b->placement[m]) &&
+                            !equal_shards(&a->placement[m])
                           ? b->placement[m] : first.placement[m];
     }
     return dtensor_spec_check(&both, NULL) == 0 ? both : first;

@@ -187,7 +187,7 @@ static int judge_fail(const struct dtensor_spec *spec, const struct told all[],
 /* ------------------------------------------------------------ inference --- */
 
 /* Does placement m cut tensor dimension d? */
-static bool infer_cuts(const struct dtensor_spec *spec, int m, int d)
+static bool infer_shards(const struct dtensor_spec *spec, int m, int d)
 {
     return dtn_placement_class(&spec->placement[m]) == DTENSOR_SHARD &&
            spec->placement[m].dim == d;
@@ -204,7 +204,7 @@ static uint64_t infer_length(const struct dtensor_spec *spec,
     uint64_t sum = 0, length;
     int stride = 1;
 
-    while (m < mesh->ndim && !infer_cuts(spec, m, d))
+    while (m < mesh->ndim && !infer_shards(spec, m, d))
         m++;
     if (m == mesh->ndim)
         return (uint64_t)all[index].part[d];

@@ -234,13 +234,14 @@ static void choose_lengths(const struct dtensor_spec *spec, int m, int dim,
 {
     const int n = spec->mesh->size[m];
     int64_t left = spec->shape[dim];
-    struct dtn_cut cut;
+    struct dtn_shard shard;
 
     for (int k = 0; k < m; k++)
         if (spec->placement[k].kind != DTENSOR_REPLICATE &&
             spec->placement[k].dim == dim) {
-            dtn_cut_of(&spec->placement[k], left, spec->mesh->size[k], 0, &cut);
-            left = dtn_cut_count(&cut);
+            dtn_shard_of(&spec->placement[k], left, spec->mesh->size[k], 0,
+                         &shard);
+            left = dtn_shard_count(&shard);
         }
     for (int r = 0; r < n - 1; r++) {
         lengths[r] = r % 2 || left == 0 ? 0 : 1;

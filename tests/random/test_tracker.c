@@ -55,13 +55,14 @@ static void random_lengths(struct dtensor_spec *spec, int m)
     struct dtensor_placement *p = &spec->placement[m];
     const int n = spec->mesh->size[m];
     int64_t left = spec->shape[p->dim];
-    struct dtn_cut cut;
+    struct dtn_shard shard;
 
     for (int k = 0; k < m; k++)
         if (spec->placement[k].kind != DTENSOR_REPLICATE &&
             spec->placement[k].dim == p->dim) {
-            dtn_cut_of(&spec->placement[k], left, spec->mesh->size[k], 0, &cut);
-            left = dtn_cut_count(&cut);
+            dtn_shard_of(&spec->placement[k], left, spec->mesh->size[k], 0,
+                         &shard);
+            left = dtn_shard_count(&shard);
         }
     for (int r = 0; r < n; r++) {
         lengths[m][r] = r == n - 1 ? left : rand_below(&state, (int)left + 1);

@@ -32,10 +32,11 @@
 
 enum { WORK_OF_PIECE = 25 };      /* calls; when this was written 17.3 */
 
-COUNTED(void, dtn_cut_of, (const struct dtensor_placement *p, int64_t N, int n,
-        int r, struct dtn_cut *cut), (p, N, n, r, cut))
-COUNTED(void, dtn_runs_cut, (const struct dtn_runs *runs,
-        const struct dtn_cut *cut, struct dtn_runs *out), (runs, cut, out))
+COUNTED(void, dtn_shard_of, (const struct dtensor_placement *p, int64_t N,
+        int n, int r, struct dtn_shard *shard), (p, N, n, r, shard))
+COUNTED(void, dtn_runs_shard, (const struct dtn_runs *runs,
+        const struct dtn_shard *shard, struct dtn_runs *out),
+        (runs, shard, out))
 COUNTED(void, dtn_part_init, (struct dtn_part *part,
         const struct dtensor_spec *spec, int index), (part, spec, index))
 COUNTED(void, dtn_box_coalesce, (struct dtn_box *box), (box))
