@@ -41,6 +41,15 @@ is "it runs on four ranks" "$? $(cat "$tmp/err")" "0 "
 is "it prints what the README shows" "$(cat "$tmp/got")" \
     "$(cat "$tmp/expected")"
 
+# The commands before it, on what is built already: two ranks.
+mkdir "$tmp/try" && ln -s "$top_srcdir/lib" "$tmp/try/lib"
+ln -s "$top_builddir" "$tmp/try/build" && ln -s ../turn.c "$tmp/try/turn.c"
+awk '/^```console$/ { inside = 1; next } /^```/ { inside = 0 } inside' "$readme" |
+    sed -e '/bootstrap/d' -e 's/^\$ //' -e "s|^cc |${CC:-cc} $SANITIZER_CFLAGS |" >"$tmp/try.sh"
+is "its first commands start two ranks" "$(
+    cd "$tmp/try" && timeout 60 bash -e ../try.sh 2>&1 | tail -n 1)" \
+    "rank 0 holds 0 1, 2 3, 8 9, ..."
+
 # ---------------------------------------------------------------- cluster ---
 cd "$tmp" || exit 1
 block ini >pair.ini
