@@ -30,7 +30,7 @@ void dtn_apart_take(struct dtn_exec_run *run)
         || !ops->signals(run->memory))
         return;
     coll->apart = run;
-    run->apart = true;
+    run->device.apart = true;
     ops->turn(run->memory, true);
     dtn_words_of(run->ctx);       /* before the queue waits for the program   */
 }
@@ -44,10 +44,10 @@ int dtn_apart_leave(struct dtn_exec_run *run)
 
 void dtn_apart_end(struct dtn_exec_run *run)
 {
-    if (!run->apart)
+    if (!run->device.apart)
         return;
     run->memory->ops->turn(run->memory, false);
-    run->apart = false;
+    run->device.apart = false;
     dtn_coll_of(run->ctx)->apart = NULL;
 }
 
@@ -68,7 +68,7 @@ void dtn_exec_give_up(struct dtensor_ctx *ctx)
         ctx->failure.err = ended;
     }
     dtn_apart_turn(run, true);
-    if (run->streams)
+    if (run->device.streams)
         dtn_watch_give_up(run);
     dtn_run_settle(run, true);
     dtn_apart_end(run);

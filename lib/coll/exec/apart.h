@@ -23,7 +23,7 @@ void dtn_apart_end(struct dtn_exec_run *run);
  */
 static inline void dtn_apart_turn(const struct dtn_exec_run *run, bool started)
 {
-    if (run->apart)
+    if (run->device.apart)
         run->memory->ops->turn(run->memory, started);
 }
 

@@ -35,7 +35,7 @@ static void direct_hide(struct dtn_exec_run *run, int name)
     struct dtensor_ctx *ctx = run->ctx;
 
     for (int t = 0; t < ctx->ntransports; t++) {
-        struct dtn_remote *named = &run->name[t][name];
+        struct dtn_remote *named = &run->exposed.name[t][name];
 
         if (named->addr || named->key)
             ctx->transports[t]->ops->unreg(ctx->transports[t], *named);
@@ -79,7 +79,7 @@ static bool direct_name(struct dtn_exec_run *run, int name, unsigned char *mem,
 
         if (!(run->exec->wires >> t & 1))
             continue;
-        named = tp->ops->reg(tp, mem, bytes, &run->name[t][name]) == 0;
+        named = tp->ops->reg(tp, mem, bytes, &run->exposed.name[t][name]) == 0;
         if (!named)
             direct_note(run, tp, tp->unreached);
     }
@@ -96,7 +96,7 @@ bool dtn_direct_expose(struct dtn_exec_run *run, enum dtn_space space)
 
     if (!direct_name(run, name, exec->base[space], bytes))
         return false;
-    run->behind[name] = bytes;
+    run->exposed.behind[name] = bytes;
     if (!exec->sched.exposed[space])
         direct_hide(run, name);   /* puts leave from it, nobody else comes   */
     return true;
@@ -178,10 +178,10 @@ void dtn_direct_adopt(struct dtn_exec_run *run)
     if (run->memory != &dtn_host || !run->ctx->device)
         return;
     if (!run->exec->named) {              /* nothing was exposed              */
-        memset(run->name, 0, sizeof run->name);
-        memset(run->staged, 0, sizeof run->staged);
-        memset(run->bounce, 0, sizeof run->bounce);
-        run->is_private = false;
+        memset(run->exposed.name, 0, sizeof run->exposed.name);
+        memset(run->exposed.staged, 0, sizeof run->exposed.staged);
+        memset(run->exposed.bounce, 0, sizeof run->exposed.bounce);
+        run->trial.is_private = false;
     }
     run->memory = run->ctx->device;
     dtn_run_done(run, run->memory->ops->begin(run->memory));

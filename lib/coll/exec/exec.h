@@ -2,7 +2,8 @@
  *
  *     exec.c      makes a schedule ready to run
  *     bind.c      binds its steps to what a run needs
- *     run.c       runs its steps
+ *     run.c       begins and ends a run
+ *     step.c      runs its steps
  *     ready.c     READY: the address and size of memory
  *     expose.c    how peers access the buffers of a run
  *     direct.c    the same for buffers of a device, in place

@@ -117,14 +117,16 @@ static void trial_begin(struct dtn_exec_run *run)
     const struct dtn_exec_trials *trials = &exec->trials;
     const int n = trial_methods(exec);
 
-    run->timed_ns = 0;
-    run->method = trials->best >= 0 ? trials->best : trial_method(exec, 0);
-    run->is_private = run_is_private(run);
-    if (run->is_private && trials->runs < TRIES * n)
-        run->method = trial_method(exec, trials->runs);
-    run->windowed = run->is_private && run->method == DTN_EXEC_WINDOW;
-    if (run->windowed || (run->is_private && trials->runs < TRIES * n))
-        run->timed_ns = dtn_now_ns();
+    run->trial.timed_ns = 0;
+    run->trial.method = trials->best >= 0 ? trials->best
+                                          : trial_method(exec, 0);
+    run->trial.is_private = run_is_private(run);
+    if (run->trial.is_private && trials->runs < TRIES * n)
+        run->trial.method = trial_method(exec, trials->runs);
+    run->windowed = run->trial.is_private
+                 && run->trial.method == DTN_EXEC_WINDOW;
+    if (run->windowed || (run->trial.is_private && trials->runs < TRIES * n))
+        run->trial.timed_ns = dtn_now_ns();
 }
 
 /* The fastest of the first `n` methods. */
@@ -151,8 +153,8 @@ static void trial_review(struct dtn_exec_trials *trials,
     if (!run->windowed)
         return;
     trials->best = DTN_EXEC_WINDOW;
-    if (run->timed_ns != 0
-        && (dtn_now_ns() - run->timed_ns - SLICE_NS) / 4
+    if (run->trial.timed_ns != 0
+        && (dtn_now_ns() - run->trial.timed_ns - SLICE_NS) / 4
            > trials->took_ns[other])
         trials->best = other;
 }
@@ -161,17 +163,17 @@ static void trial_end(const struct dtn_exec_run *run)
 {
     struct dtn_exec_trials *trials = &run->exec->trials;
     const int tried = trials->runs, n = trial_methods(run->exec);
-    const int method = run->windowed ? DTN_EXEC_WINDOW : run->method;
+    const int method = run->windowed ? DTN_EXEC_WINDOW : run->trial.method;
     int64_t took;
 
-    if (!run->is_private)
+    if (!run->trial.is_private)
         return;
     trials->runs = (trials->runs + 1) % PERIOD;
     if (tried >= TRIES * n) {
         trial_review(trials, run);
         return;
     }
-    took = dtn_now_ns() - run->timed_ns;
+    took = dtn_now_ns() - run->trial.timed_ns;
     for (int i = 0; tried == 0 && i < DTN_EXEC_NMETHODS; i++)
         trials->took_ns[i] = INT64_MAX;
     if (took < trials->took_ns[method])
@@ -196,11 +198,11 @@ static struct dtn_range space_shown(const struct dtn_exec_run *run,
 static int stage_in(struct dtn_exec_run *run)
 {
     const struct dtn_range shown = space_shown(run, DTN_IN);
-    unsigned char *to = run->staged[DTN_IN] + shown.offset;
+    unsigned char *to = run->exposed.staged[DTN_IN] + shown.offset;
     const unsigned char *from = run->exec->base[DTN_IN] + shown.offset;
 
     run->ctx->copied_bytes += shown.bytes;
-    if (!methods[run->method].nt || run->memory != &dtn_host)
+    if (!methods[run->trial.method].nt || run->memory != &dtn_host)
         return dtn_run_done(run, run->memory->ops->copy(run->memory, to, from,
                                                         shown.bytes));
     dtn_copy_nt(to, from, shown.bytes);
@@ -212,11 +214,12 @@ static int stage_out(struct dtn_exec_run *run)
 {
     const struct dtn_range shown = space_shown(run, DTN_OUT);
 
-    if (!run->staged[DTN_OUT])
+    if (!run->exposed.staged[DTN_OUT])
         return 0;
     run->ctx->copied_bytes += shown.bytes;
     return dtn_run_download(run, run->exec->base[DTN_OUT] + shown.offset,
-                            run->staged[DTN_OUT] + shown.offset, shown.bytes);
+                            run->exposed.staged[DTN_OUT] + shown.offset,
+                            shown.bytes);
 }
 
 /* ------------------------------------------------------------- exposing --- */
@@ -229,7 +232,7 @@ static bool space_by_cma(const struct dtn_exec_run *run, enum dtn_space space)
     if (sched->expose == DTN_EXPOSE_STAGED_ONLY || space > DTN_OUT)
         return false;
     return sched->bytes[space] >= STAGED_MAX_BYTES
-        || methods[run->method].cma[space];
+        || methods[run->trial.method].cma[space];
 }
 
 /* Register `mem` as a space with every transport.  EINVAL: it must be staged.
@@ -247,9 +250,10 @@ static int space_register(struct dtn_exec_run *run, enum dtn_space space,
         if (tp->ops->fetch && !space_by_cma(run, space)
             && !dtn_arena_contains(&ctx->arena, mem, bytes))
             return DTENSOR_EINVAL;
-        rc = tp->ops->reg(tp, mem, bytes, &run->name[t][dtn_exec_name(space)]);
+        rc = tp->ops->reg(tp, mem, bytes,
+                          &run->exposed.name[t][dtn_exec_name(space)]);
     }
-    run->behind[dtn_exec_name(space)] = bytes;
+    run->exposed.behind[dtn_exec_name(space)] = bytes;
     return rc;
 }
 
@@ -257,12 +261,12 @@ static int space_register(struct dtn_exec_run *run, enum dtn_space space,
  */
 static int space_bounce(struct dtn_exec_run *run, enum dtn_space space)
 {
-    const int mine = run->bounce[DTN_IN] != NULL;
+    const int mine = run->exposed.bounce[DTN_IN] != NULL;
     struct dtn_bounce *bounce = dtn_bounce_take(
         run->ctx, space == DTN_IN ? DTN_BOUNCE_IN : DTN_BOUNCE_OUT, run->memory,
         run->exec->sched.bytes[space]);
 
-    run->bounce[space] = bounce;
+    run->exposed.bounce[space] = bounce;
     if (bounce)
         return 0;
     return run->ctx->bounces.ntaken > mine ? DTENSOR_EAGAIN : DTENSOR_ENOMEM;
@@ -272,17 +276,17 @@ static int space_bounce(struct dtn_exec_run *run, enum dtn_space space)
  */
 static int space_stage(struct dtn_exec_run *run, enum dtn_space space)
 {
-    unsigned char *mem = run->bounce[space]->mem;
+    unsigned char *mem = run->exposed.bounce[space]->mem;
     int rc = 0;
 
-    run->staged[space] = mem;
+    run->exposed.staged[space] = mem;
     if (space == DTN_OUT)
         run->exec->base[DTN_EXEC_OUT_EXPOSED] = mem;
     if (space == DTN_IN)
         rc = stage_in(run);
     if (rc == 0)
         rc = space_register(run, space, mem);
-    run->refused = rc != 0;
+    run->exposed.refused = rc != 0;
     return rc;
 }
 
@@ -303,8 +307,8 @@ static int space_expose(struct dtn_exec_run *run, enum dtn_space space)
         rc = 0;
     else if (dtn_direct_missed(run))
         return DTENSOR_ENODEV;
-    run->refused = rc != 0 && rc != DTENSOR_EINVAL;
-    if (rc == 0 || run->refused)
+    run->exposed.refused = rc != 0 && rc != DTENSOR_EINVAL;
+    if (rc == 0 || run->exposed.refused)
         return rc;
     rc = space_bounce(run, space);
     return rc == 0 && exec->sched.exposed[space] ? space_stage(run, space) : rc;
@@ -315,14 +319,14 @@ static int expose_failed(struct dtn_exec_run *run, int rc)
     const size_t *bytes = run->exec->sched.bytes;
     char in[32], out[32];
 
-    if (rc == DTENSOR_ENODEV && !run->refused)
+    if (rc == DTENSOR_ENODEV && !run->exposed.refused)
         return dtn_poison(run->ctx, rc, run->ctx->world.rank, "[device] direct "
                           "= required, but memory of the GPU has to be staged: "
                           "%s (set direct = auto, or see dtensor-conf "
                           "--fabric)", run->ctx->path.why);
     dtn_format_size(bytes[DTN_IN], in, sizeof in);
     dtn_format_size(bytes[DTN_OUT], out, sizeof out);
-    if (run->refused)
+    if (run->exposed.refused)
         return dtn_poison(run->ctx, rc, run->ctx->world.rank, "the device "
                           "refused to register memory of this call, %s in and "
                           "%s out (may enough be locked? see ulimit -l; "
@@ -339,14 +343,14 @@ static void spaces_hide(struct dtn_exec_run *run)
     for (int t = 0; t < ctx->ntransports; t++)
         for (int i = 0; i < run->exec->nspaces; i++) {
             const struct dtn_remote name =
-                run->name[t][dtn_exec_name(run->exec->spaces[i])];
+                run->exposed.name[t][dtn_exec_name(run->exec->spaces[i])];
 
             if (name.addr || name.key)
                 ctx->transports[t]->ops->unreg(ctx->transports[t], name);
         }
     for (int space = DTN_IN; space <= DTN_OUT; space++)
-        if (run->bounce[space])
-            dtn_bounce_give(ctx, run->bounce[space]);
+        if (run->exposed.bounce[space])
+            dtn_bounce_give(ctx, run->exposed.bounce[space]);
     if (run->memory != &dtn_host)
         dtn_direct_end(run);
 }
@@ -355,9 +359,9 @@ int dtn_expose(struct dtn_exec_run *run)
 {
     int rc = 0;
 
-    memset(run->name, 0, sizeof run->name);
-    memset(run->staged, 0, sizeof run->staged);
-    memset(run->bounce, 0, sizeof run->bounce);
+    memset(run->exposed.name, 0, sizeof run->exposed.name);
+    memset(run->exposed.staged, 0, sizeof run->exposed.staged);
+    memset(run->exposed.bounce, 0, sizeof run->exposed.bounce);
     trial_begin(run);
     if (run->memory != &dtn_host)
         dtn_direct_scratch(run);

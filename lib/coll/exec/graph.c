@@ -147,7 +147,8 @@ static bool is_word(const struct dtn_exec_step *bound)
 /* Does a word come next?  Flushes are of puts by hosts. */
 static bool word_follows(const struct dtn_exec_run *run)
 {
-    const struct dtn_exec_step *bound = &run->exec->steps[run->step + 1];
+    const int next = run->progress.step + 1;
+    const struct dtn_exec_step *bound = &run->exec->steps[next];
 
     while (bound->step->op == DTN_OP_FLUSH)
         bound++;
@@ -184,7 +185,7 @@ static bool graph_able(struct dtn_exec_run *run)
     struct dtn_exec_graph *graph = exec->graph;
     bool able;
 
-    graph->from = run->step;
+    graph->from = run->progress.step;
     graph->end = exec->sched.nsteps - 1;
     while (graph->end > graph->from
            && exec->steps[graph->end].step->op == DTN_OP_FLUSH)
@@ -205,15 +206,15 @@ static int graph_give_up(struct dtn_exec_run *run, const char *why)
     dtn_graph_end(run);
     graph_forget(graph);
     graph->off = true;
-    run->step = graph->from;
+    run->progress.step = graph->from;
     return DTN_UNRECORDED;
 }
 
 void dtn_graph_end(struct dtn_exec_run *run)
 {
-    if (run->records)
+    if (run->device.records)
         run->memory->ops->recorded(run->memory, NULL);
-    run->records = run->spoilt = false;
+    run->device.records = run->device.spoilt = false;
 }
 
 static const char *graph_why(const struct dtn_exec_run *run)
@@ -268,8 +269,8 @@ static int graph_launch(struct dtn_exec_run *run)
         graph_count(run, UINT64_MAX);
         return graph_give_up(run, graph_why(run));
     }
-    run->launched = true;
-    run->step = graph->end;
+    run->device.launched = true;
+    run->progress.step = graph->end;
     run->ctx->path.graph = true;
     return 0;
 }
@@ -281,10 +282,10 @@ static void graph_batch(struct dtn_exec_run *run)
     const int n = graph->nwords - graph->batched;
 
     graph_fill(run, graph->batched);
-    if (!run->spoilt
+    if (!run->device.spoilt
         && run->memory->ops->batch(run->memory, graph->ops + graph->batched, n)
            != DTN_LAUNCHED)
-        run->spoilt = true;
+        run->device.spoilt = true;
     graph->batched = graph->nwords;
 }
 
@@ -300,8 +301,8 @@ static int graph_done(struct dtn_exec_run *run)
 {
     int rc = DTENSOR_EINVAL;
 
-    if (!run->spoilt) {
-        run->records = false;
+    if (!run->device.spoilt) {
+        run->device.records = false;
         rc = run->memory->ops->recorded(run->memory, &run->exec->graph->graph);
     }
     if (rc != 0)
@@ -316,10 +317,10 @@ int dtn_graph_note(struct dtn_exec_run *run, const struct dtn_exec_peer *peer,
     struct dtn_exec_graph *graph = run->exec->graph;
 
     graph_add(graph, peer, tag, posts);
-    if (run->step == graph->end || !word_follows(run))
+    if (run->progress.step == graph->end || !word_follows(run))
         graph_batch(run);
-    return run->step == graph->end ? graph_done(run)
-         : run->spoilt ? graph_give_up(run, graph_why(run)) : 0;
+    return run->progress.step == graph->end ? graph_done(run)
+         : run->device.spoilt ? graph_give_up(run, graph_why(run)) : 0;
 }
 
 static int graph_record(struct dtn_exec_run *run)
@@ -329,8 +330,8 @@ static int graph_record(struct dtn_exec_run *run)
 
     if (run->memory->ops->record(run->memory) != 0)
         return graph_give_up(run, graph_why(run));
-    run->records = true;
-    run->spoilt = false;
+    run->device.records = true;
+    run->device.spoilt = false;
     graph->nwords = graph->batched = 0;
     for (int p = 0; p < exec->sched.n; p++)
         if (exec->peers[p].words)

@@ -10,7 +10,7 @@ struct dtn_exec;
 struct dtn_exec_peer;
 struct dtn_exec_run;
 
-/* There is no graph: go on after run->step without. */
+/* There is no graph: go on after run->progress.step without. */
 enum { DTN_UNRECORDED = 1 };
 
 /* All READY came: launch what was recorded, or record the rest of the run.

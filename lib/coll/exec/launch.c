@@ -17,8 +17,8 @@
 
 int dtn_run_launched(struct dtn_exec_run *run, int rc)
 {
-    if (rc != DTN_LAUNCHED && run->records) {
-        run->spoilt = true;       /* the run goes on without a graph          */
+    if (rc != DTN_LAUNCHED && run->device.records) {
+        run->device.spoilt = true;    /* the run goes on without a graph      */
         return 0;
     }
     if (rc != DTN_LAUNCHED)
@@ -26,17 +26,17 @@ int dtn_run_launched(struct dtn_exec_run *run, int rc)
                           "memory: %s", run->exec->sched.name,
                           run->memory->ops->name,
                           run->memory->ops->why(run->memory));
-    run->launched = true;
+    run->device.launched = true;
     return 0;
 }
 
 int dtn_run_finish(struct dtn_exec_run *run, bool waits)
 {
-    int rc = !run->streams ? run->memory->ops->settle(run->memory, waits)
+    int rc = !run->device.streams ? run->memory->ops->settle(run->memory, waits)
            : waits ? dtn_watch_settle(run) : dtn_watch_poll(run);
 
     if (rc == 0)
-        run->launched = false;
+        run->device.launched = false;
     return rc == 0 || rc == DTENSOR_EAGAIN ? rc : dtn_run_launched(run, rc);
 }
 

@@ -32,7 +32,7 @@ static inline int dtn_run_done(struct dtn_exec_run *run, int rc)
 
 static inline int dtn_run_settle(struct dtn_exec_run *run, bool waits)
 {
-    return run->launched ? dtn_run_finish(run, waits) : 0;
+    return run->device.launched ? dtn_run_finish(run, waits) : 0;
 }
 
 /* Is it device memory, which neither the CPU nor peers access? */

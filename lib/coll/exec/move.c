@@ -98,7 +98,7 @@ static DTN_NOINLINE int run_fold_to(struct dtn_exec_run *run,
         return dtn_run_done(run, ops->fold(
             run->memory, &run->exec->sched.reduction, bound->partial,
             places[0], run->exec->terms, bound->nterms, bound->count));
-    run->step += n - 1;
+    run->progress.step += n - 1;
     return dtn_run_done(run, ops->fold_to(
         run->memory, &run->exec->sched.reduction, bound->partial, places, n,
         run->exec->terms, bound->nterms, bound->count));

@@ -52,12 +52,12 @@ static int run_put_piece(struct dtn_exec_run *run, int rank,
 {
     int rc = 0;
 
-    if (run->memory != &dtn_host && space <= DTN_OUT && run->bounce[space]
-        && dtn_run_is_device(run, src)) {
-        unsigned char *to = run->bounce[space]->mem
+    if (run->memory != &dtn_host && space <= DTN_OUT
+        && run->exposed.bounce[space] && dtn_run_is_device(run, src)) {
+        unsigned char *to = run->exposed.bounce[space]->mem
                           + (src - run->exec->base[space]);
 
-        if (run->moved == 0)
+        if (run->progress.moved == 0)
             rc = dtn_run_download(run, to, src, bytes);
         if (rc != 0)
             return rc;
@@ -68,9 +68,9 @@ static int run_put_piece(struct dtn_exec_run *run, int rank,
     if (!run->polls)
         return dtn_put(run->ctx, rank, dst, src, bytes);
     rc = dtn_poll_put(run->ctx, rank, &run->wait, dst, src, bytes,
-                      &run->moved);
+                      &run->progress.moved);
     if (rc == 0)
-        run->moved = 0;
+        run->progress.moved = 0;
     return rc;
 }
 
@@ -80,7 +80,7 @@ static int run_put_box(struct dtn_exec_run *run, int rank,
 {
     const int64_t elem = (int64_t)dtensor_dtype_size(run->exec->sched.dtype);
     const unsigned char *src = dtn_run_at(run, bound->src);
-    struct dtn_exec_rows *rows = &run->rows;
+    struct dtn_exec_rows *rows = &run->progress.rows;
     int rc;
 
     if (!rows->begun) {

@@ -68,8 +68,8 @@ int dtn_ready_send(struct dtn_exec_run *run, const struct dtn_exec_step *bound,
     unsigned char names[READY_BYTES];
 
     for (int s = 0; s < DTN_EXEC_NNAMES; s++) {
-        struct dtn_remote name = run->name[peer->transport][s];
-        size_t bytes = run->behind[s];
+        struct dtn_remote name = run->exposed.name[peer->transport][s];
+        size_t bytes = run->exposed.behind[s];
 
         if (!name.addr && !name.key)
             continue;
@@ -81,8 +81,8 @@ int dtn_ready_send(struct dtn_exec_run *run, const struct dtn_exec_step *bound,
         name_write(names + signal->len, s, name, bytes);
         signal->len += NAME_BYTES;
     }
-    if (run->streams) {
-        name_write(names + signal->len, DTN_EXEC_WORDS, run->words, 0);
+    if (run->device.streams) {
+        name_write(names + signal->len, DTN_EXEC_WORDS, run->device.words, 0);
         signal->len += NAME_BYTES;
     }
     return dtn_run_send(run, peer->rank, signal, names);
@@ -99,8 +99,8 @@ static bool ready_windows(struct dtn_exec_run *run,
     const bool wants = run->exec->window && signal->len == 0;
 
     run->windowed |= wants;
-    if (run->windowed && run->nready == run->exec->nready)
-        run->end = run->step + 1;
+    if (run->windowed && run->progress.nready == run->exec->nready)
+        run->progress.end = run->progress.step + 1;
     return wants;
 }
 
@@ -108,7 +108,8 @@ bool dtn_ready_receive(struct dtn_exec_run *run, struct dtn_exec_peer *peer,
                        const struct dtn_signal *signal)
 {
     const unsigned char *names = dtn_eager_data(run->ctx, peer->rank, signal);
-    const struct dtn_exec_access *reach = &run->exec->reach[run->nready++];
+    const struct dtn_exec_access *reach =
+        &run->exec->reach[run->progress.nready++];
     unsigned char **mapped =
         &run->exec->base[dtn_exec_peer_base((int)(peer - run->exec->peers), 0)];
     size_t behind[DTN_EXEC_NNAMES] = { 0 };
@@ -122,8 +123,8 @@ bool dtn_ready_receive(struct dtn_exec_run *run, struct dtn_exec_peer *peer,
         int s = name_read(names + at, &name, &bytes);
 
         if (s == DTN_EXEC_WORDS) {
-            peer->again = !run->streams;
-            peer->words = run->streams
+            peer->again = !run->device.streams;
+            peer->words = run->device.streams
                 ? peer->tp->ops->map(peer->tp, peer->rank, name) : NULL;
             enough &= peer->again || peer->words;
             continue;

@@ -1,11 +1,10 @@
-/* run.c - runs a schedule over the transports
+/* run.c - begins and ends a run of an executable
  *
  * An executable has all that a run needs: connections, scratch memory, and room
- * for what peers say about their buffers.  A run takes the steps in order.
- * READY tells a peer the address and size of this rank's IN, OUT and TMP
- * (ready.c). The peer puts into them or, if its transport maps, loads from
- * them.  A run allocates nothing.  No data moves before the peer's fingerprint
- * was compared with ours.
+ * for what peers say about their buffers.  So a run allocates nothing.  It
+ * exposes IN and OUT to the peers (expose.c), takes the steps in order
+ * (step.c), and ends.  A blocking call does so at once; a started one begins,
+ * and goes on in each poll.
  */
 #include "coll/exec/run.h"
 #include "base/compiler.h"
@@ -18,13 +17,9 @@
 #include "coll/exec/expose.h"
 #include "coll/exec/graph.h"
 #include "coll/exec/launch.h"
-#include "coll/exec/mismatch.h"
-#include "coll/exec/move.h"
-#include "coll/exec/peer.h"
-#include "coll/exec/put.h"
-#include "coll/exec/ready.h"
 #include "coll/exec/report.h"
 #include "coll/exec/signals.h"
+#include "coll/exec/step.h"
 #include "coll/exec/watch.h"
 #include "coll/exec/window.h"
 #include "coll/request.h"
@@ -34,7 +29,6 @@
 #include "job/ctx.h"
 #include "job/watcher.h"
 #include "sched/sched.h"
-#include "transport/transport.h"
 #include "dtensor.h"
 
 #include <limits.h>
@@ -42,188 +36,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* ---------------------------------------------------------------- steps --- */
-
-/* Send data of device memory. */
-static DTN_NOINLINE int run_send_device(struct dtn_exec_run *run, int rank,
-                           struct dtn_signal *signal, const void *data)
-{
-    unsigned char copy[DTN_KEPT_MAX];
-    int rc = dtn_run_download(run, copy, data, signal->len);
-
-    return rc == 0 ? dtn_run_send(run, rank, signal, copy) : rc;
-}
-
-static int run_signal(struct dtn_exec_run *run,
-                      const struct dtn_exec_step *bound)
-{
-    const struct dtn_step *step = bound->step;
-    const struct dtn_exec_peer *peer = bound->peer;
-    const bool eager = step->tag == DTN_TAG_EAGER;
-    struct dtn_signal signal = {
-        .fingerprint = run->fingerprint ^ step->match_bits,
-        .kind = dtn_signal_kind((uint32_t)step->tag,
-                                eager ? (uint32_t)bound->bytes : 0),
-    };
-    const void *data = NULL;
-    int rc;
-
-    if (run->streams && step->tag == DTN_TAG_READY)
-        return dtn_ready_send(run, bound, &signal);
-    if (run->streams && peer->words && step->tag != DTN_TAG_EAGER)
-        return dtn_signals_post(run, bound->peer, step->tag);
-    rc = dtn_run_settle(run, !run->polls);
-    if (rc != 0)
-        return rc;
-    if (step->tag == DTN_TAG_READY)
-        return dtn_ready_send(run, bound, &signal);
-    if (eager)
-        data = dtn_run_at(run, bound->src);
-    return signal.len > 0 && dtn_run_is_device(run, data)
-         ? run_send_device(run, peer->rank, &signal, data)
-         : dtn_run_send(run, peer->rank, &signal, data);
-}
-
-/* A peer whose device signals says READY again, when this rank's does not. */
-static bool run_hears_again(struct dtn_exec_peer *peer,
-                            const struct dtn_signal *signal)
-{
-    peer->again = false;
-    return signal->len == 0;
-}
-
-static int run_await(struct dtn_exec_run *run, int rank,
-                     const struct dtn_signal **signalp)
-{
-    return run->polls ? dtn_poll(run->ctx, rank, &run->wait, signalp)
-                      : dtn_await(run->ctx, rank, signalp);
-}
-
-/* Long data go straight to where the step wants them, if nothing came yet. */
-static DTN_NOINLINE int run_await_long(struct dtn_exec_run *run,
-                                       const struct dtn_exec_step *bound,
-                                       const struct dtn_signal **signalp)
-{
-    const struct dtn_signal signal = {
-        .fingerprint = run->fingerprint ^ bound->step->match_bits,
-        .tag = (uint32_t)bound->step->tag, .len = (uint32_t)bound->bytes
-    };
-    const int rank = bound->peer->rank;
-    int rc;
-
-    if (run->memory != &dtn_host)
-        return run_await(run, rank, signalp);
-    dtn_expect(run->ctx, rank, &signal, dtn_run_at(run, bound->dst));
-    rc = run_await(run, rank, signalp);
-    if (rc != 0)
-        dtn_expect(run->ctx, rank, NULL, NULL);
-    return rc;
-}
-
-/* Copy eager data to where the step wants them, unless they are there. */
-static int run_keep(struct dtn_exec_run *run, void *dst, const void *data,
-                    size_t bytes)
-{
-    if (data == dst)
-        return 0;
-    if (run->memory != &dtn_host)
-        return dtn_run_download(run, dst, data, bytes);
-    memcpy(dst, data, bytes);
-    return 0;
-}
-
-static int run_wait(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
-{
-    const struct dtn_step *step = bound->step;
-    struct dtn_exec_peer *peer = bound->peer;
-    const struct dtn_signal *signal;
-    const size_t bytes = bound->bytes;
-    const void *data;
-    int rc;
-
-    if (run->streams && peer->meets)
-        return dtn_signals_meet(run, bound);
-    if (run->streams && peer->words && step->tag != DTN_TAG_EAGER)
-        return dtn_signals_hold(run, peer, step->tag);
-    rc = bytes > DTN_EAGER_MAX ? run_await_long(run, bound, &signal)
-                               : run_await(run, peer->rank, &signal);
-    if (rc != 0)
-        return rc;
-    if (signal->fingerprint != (run->fingerprint ^ step->match_bits)
-        || signal->tag != step->tag)
-        return dtn_run_mismatch(run, step, signal);
-    if (peer->again ? !run_hears_again(peer, signal)
-        : step->tag == DTN_TAG_READY ? !dtn_ready_receive(run, peer, signal)
-                                     : signal->len != bytes)
-        return dtn_run_mismatch(run, step, signal);
-    data = bytes > 0 ? dtn_eager_data(run->ctx, peer->rank, signal) : NULL;
-    if (bytes > 0)
-        rc = run_keep(run, dtn_run_at(run, bound->dst), data, bytes);
-    if (rc == 0)
-        dtn_consume(run->ctx, peer->rank);
-    if (rc == 0 && peer->again)
-        return run_wait(run, bound);
-    return rc == 0 && run->streams && step->tag == DTN_TAG_READY
-         ? dtn_signals_meet(run, bound) : rc;
-}
-
-static int run_fill(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
-{
-    const struct dtn_step *step = bound->step;
-    const struct dtn_sched *sched = &run->exec->sched;
-    const enum dtensor_dtype dtype = step->dst.space == DTN_ACC
-                                   ? sched->reduction.partial : sched->dtype;
-    void *dst = dtn_run_at(run, bound->dst);
-
-    return dtn_run_done(run, step->op == DTN_OP_SCALE
-        ? run->memory->ops->scale(run->memory, dtype, dst, bound->count,
-                                  sched->divisor)
-        : run->memory->ops->neutral(run->memory, dtype, sched->reduction.op,
-                                    dst, bound->count));
-}
-
-static int run_step(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
-{
-    switch (bound->step->op) {
-    case DTN_OP_PUT:
-        return dtn_run_put(run, bound);
-    case DTN_OP_FLUSH:
-        return dtn_run_flush(run, bound);
-    case DTN_OP_SIGNAL:
-        return run_signal(run, bound);
-    case DTN_OP_WAIT:
-        return run_wait(run, bound);
-    case DTN_OP_COPY:
-        return dtn_run_copy(run, bound);
-    case DTN_OP_REDUCE:
-    case DTN_OP_FOLD:
-        return dtn_run_reduce(run, bound);
-    case DTN_OP_SCALE:
-    case DTN_OP_NEUTRAL:
-        return run_fill(run, bound);
-    case DTN_NOPS:
-        break;
-    }
-    return DTENSOR_EINVAL;
-}
-
-static int run_inside(struct dtn_exec_run *run);
-
-/* Run the steps from the next one to the end; EAGAIN: a signal has not arrived.
- */
-static int run_steps(struct dtn_exec_run *run)
-{
-    int rc = 0;
-
-    for (; run->step < run->end; run->step++) {
-        rc = run_step(run, &run->exec->steps[run->step]);
-        if (rc != 0)
-            return rc;
-        run->wait.start_ns = 0;
-    }
-    rc = dtn_run_settle(run, !run->polls);
-    return rc == 0 && run->windowed ? run_inside(run) : rc;
-}
+/* ---------------------------------------------------------------- begin --- */
 
 /* Record this call, in case other ranks make a different one; then count it:
  * the beating thread reads the last record.
@@ -258,20 +71,21 @@ static int run_prepare(struct dtn_exec_run *run, struct dtn_exec *exec,
     run->exec = exec;
     run->ctx = exec->group.ctx;
     run->fingerprint = fingerprint;
-    run->refused = run->windowed = false;
+    run->exposed.refused = run->windowed = false;
     run->window = NULL;
-    run->step = 0;
-    run->end = exec->sched.nsteps;
-    run->rows.begun = false;
-    run->moved = 0;
-    run->nready = 0;
+    run->progress.step = 0;
+    run->progress.end = exec->sched.nsteps;
+    run->progress.rows.begun = false;
+    run->progress.moved = 0;
+    run->progress.nready = 0;
     run->wait.start_ns = 0;
     run->memory = dtn_memory_of(run->ctx->device, in, out);
-    run->launched = run->streams = run->records = run->apart = false;
+    run->device.launched = run->device.streams = false;
+    run->device.records = run->device.apart = false;
     exec->base[DTN_IN] = (unsigned char *)(uintptr_t)in;
     exec->base[DTN_OUT] = exec->base[DTN_EXEC_OUT_EXPOSED] = out;
     if (run->memory != &dtn_host) {
-        memset(run->name, 0, sizeof run->name);
+        memset(run->exposed.name, 0, sizeof run->exposed.name);
         dtn_apart_take(run);
         rc = dtn_run_done(run, run->memory->ops->begin(run->memory));
     }
@@ -292,6 +106,8 @@ static int run_begin(struct dtn_exec_run *run, struct dtn_exec *exec,
     return rc;
 }
 
+/* ---------------------------------------------------------- steps, end --- */
+
 /* Run the window's executable in place of the steps that are left out. */
 static DTN_NOINLINE int run_inside(struct dtn_exec_run *run)
 {
@@ -308,15 +124,22 @@ static DTN_NOINLINE int run_inside(struct dtn_exec_run *run)
         rc = run_prepare(&window->started, window, exec->base[DTN_IN],
                          exec->base[DTN_OUT], run->fingerprint);
     }
-    return rc == 0 ? run_steps(&exec->window->exec->started) : rc;
+    return rc == 0 ? dtn_run_steps(&exec->window->exec->started) : rc;
+}
+
+static int run_go(struct dtn_exec_run *run)
+{
+    const int rc = dtn_run_steps(run);
+
+    return rc == 0 && run->windowed ? run_inside(run) : rc;
 }
 
 /* Of a run on a device: wait for what was launched before a failure. */
 static DTN_NOINLINE void run_end_device(struct dtn_exec_run *run, int rc)
 {
-    if (rc != 0 && run->records)
+    if (rc != 0 && run->device.records)
         dtn_graph_end(run);
-    if (rc != 0 && run->streams)
+    if (rc != 0 && run->device.streams)
         dtn_watch_give_up(run);
     dtn_run_settle(run, true);
     dtn_apart_end(run);
@@ -343,6 +166,8 @@ static int run_end(struct dtn_exec_run *run, int rc, struct dtensor_error *err)
         rc = dtn_unexpose(run, rc);
     return rc == 0 ? 0 : dtn_ctx_check(run->ctx, err);
 }
+
+/* ------------------------------------------------------- blocking calls --- */
 
 /* The call to compare while ranks connect. */
 static void exec_call(struct dtn_exec *exec, uint64_t fingerprint)
@@ -372,7 +197,7 @@ static inline int exec_run(struct dtn_exec *exec, const void *in, void *out,
     rc = run_begin(&run, exec, in, out, fingerprint);
     dtn_run_now(ctx, &run);
     if (rc == 0)
-        rc = run_steps(&run);
+        rc = run_go(&run);
     return run_end(&run, rc, err);
 }
 
@@ -396,17 +221,19 @@ int dtn_exec_run(struct dtn_exec *exec, const void *in, void *out,
          : exec_run(exec, in, out, fingerprint, err);
 }
 
+/* -------------------------------------------------------- started calls --- */
+
 /* Stop and continue the clock of a timed run while it is not polled. */
 static void run_pause(struct dtn_exec_run *run)
 {
-    if (run->timed_ns != 0)
-        run->left_ns = dtn_now_ns();
+    if (run->trial.timed_ns != 0)
+        run->trial.left_ns = dtn_now_ns();
 }
 
 static void run_resume(struct dtn_exec_run *run)
 {
-    if (run->timed_ns != 0 && !run->ctx->in_blocking_wait)
-        run->timed_ns += dtn_now_ns() - run->left_ns;
+    if (run->trial.timed_ns != 0 && !run->ctx->in_blocking_wait)
+        run->trial.timed_ns += dtn_now_ns() - run->trial.left_ns;
 }
 
 int dtn_exec_start(struct dtn_exec *exec, const void *in, void *out,
@@ -448,7 +275,7 @@ int dtn_exec_warm(struct dtn_exec *exec, const void *in, void *out,
         return rc;
     dtn_apart_turn(&exec->started, true);
     rc = exec->tries ? dtn_cma_warm(&exec->started) : 0;
-    if (rc == 0 && exec->started.is_private)
+    if (rc == 0 && exec->started.trial.is_private)
         rc = dtn_window_warm(&exec->started);
     if (rc == 0)
         rc = dtn_run_settle(&exec->started, true);
@@ -469,7 +296,7 @@ static int exec_poll(struct dtn_exec *exec, struct dtensor_error *err)
     if (rc == 0) {
         dtn_run_now(run->ctx, run);
         run_resume(run);
-        rc = run_steps(run);
+        rc = run_go(run);
         dtn_run_now(run->ctx, NULL);
     }
     if (rc != DTENSOR_EAGAIN)

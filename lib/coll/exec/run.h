@@ -22,13 +22,8 @@ struct dtn_bounce;
 struct dtn_exec;
 struct dtn_memory;
 
-/* One run. */
-struct dtn_exec_run {
-    struct dtn_exec *exec;        /* what it runs                             */
-    struct dtensor_ctx *ctx;      /* the executable's context                 */
-    const struct dtn_memory *memory;       /* kind of memory whose functions  */
-                                           /* do the operations               */
-    bool launched;                /* some operations have not completed       */
+/* The buffers of a run as its peers reach them: expose.c, direct.c. */
+struct dtn_run_exposed {
     unsigned char *staged[DTN_NSPACES];    /* the staged copy that peers      */
                                            /* access, or NULL                 */
     struct dtn_bounce *bounce[DTN_OUT + 1];        /* bounce buffers of IN    */
@@ -36,24 +31,34 @@ struct dtn_exec_run {
     /* the name of each exposed space, for the peers of each transport */
     struct dtn_remote name[DTN_MAX_TRANSPORTS][DTN_EXEC_NNAMES];
     size_t behind[DTN_EXEC_NNAMES];   /* size of each named space, bytes      */
-    uint64_t fingerprint;         /* of the call of this run                  */
-    int method;                   /* method to expose private memory          */
+    bool refused;                 /* a transport refused to register a space  */
+};
+
+/* How a run exposes private memory, and how long it takes: expose.c. */
+struct dtn_run_trial {
     bool is_private;              /* some exposed buffer is private memory    */
+    int method;                   /* method to expose it                      */
     int64_t timed_ns;             /* start time of a trial; 0: not timed      */
     int64_t left_ns;              /* end of the last start or poll, if timed  */
-    bool streams;                 /* its device may signal: see signals.c     */
+};
+
+/* What a device does of a run. */
+struct dtn_run_device {
+    bool launched;                /* some operations have not completed       */
+    bool streams;                 /* it may signal: signals.c                 */
     struct dtn_remote words;      /* if so, name of the words for it          */
-    bool apart;                   /* its operations go to the second queue    */
-    bool defers;                  /* its device says READY to all peers at    */
-                                  /* once: it may be in a graph               */
-    bool records;                 /* its operations are recorded: graph.c     */
+    bool apart;                   /* operations go to the second queue        */
+    bool defers;                  /* it says READY to all peers at once: it   */
+                                  /* may be in a graph                        */
+    bool records;                 /* operations are recorded: graph.c         */
     bool spoilt;                  /* one could not be                         */
-    bool refused;                 /* a transport refused to register a space  */
+};
+
+/* How far a run is. */
+struct dtn_run_progress {
     int step;                     /* index of the next step                   */
     int end;                      /* index after the last one                 */
-    bool windowed;                /* some rank wants the window: the steps    */
-                                  /* after READY are left out                 */
-    struct dtn_bounce *window;    /* memory of the window; NULL: not begun    */
+    int nready;                   /* READY received so far                    */
     struct dtn_exec_rows {            /* a put of a box in progress           */
         bool begun;               /* some rows were put                       */
         struct dtn_box box;       /* box without the dimensions of a row      */
@@ -62,9 +67,24 @@ struct dtn_exec_run {
     } rows;
     size_t moved;                 /* bytes already put of the put or row in   */
                                   /* progress                                 */
-    int nready;                   /* READY received so far                    */
+};
+
+/* One run. */
+struct dtn_exec_run {
+    struct dtn_exec *exec;        /* what it runs                             */
+    struct dtensor_ctx *ctx;      /* the executable's context                 */
+    const struct dtn_memory *memory;       /* kind of memory whose functions  */
+                                           /* do the operations               */
+    uint64_t fingerprint;         /* of the call of this run                  */
     bool polls;                   /* returns EAGAIN instead of waiting        */
     struct dtn_wait wait;         /* wait state of the step that it polls for */
+    bool windowed;                /* some rank wants the window: the steps    */
+                                  /* after READY are left out                 */
+    struct dtn_bounce *window;    /* memory of the window; NULL: not begun    */
+    struct dtn_run_progress progress;      /* how far it is                   */
+    struct dtn_run_exposed exposed;        /* its buffers                     */
+    struct dtn_run_trial trial;   /* of private memory                        */
+    struct dtn_run_device device; /* what a device does                       */
 };
 
 /* This run is under way; NULL: none.  A call that another thread makes

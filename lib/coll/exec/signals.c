@@ -42,14 +42,15 @@ static bool signals_able(const struct dtn_exec_run *run)
     const struct dtn_exec *exec = run->exec;
     const struct dtn_memory_ops *ops = run->memory->ops;
 
-    if (run->polls != run->apart || run->memory == &dtn_host
+    if (run->polls != run->device.apart || run->memory == &dtn_host
         || run->ctx->path.why[0]
         || !ops->signals || exec->sched.reduction.fn
         || !ops->signals(run->memory))
         return false;
     for (int s = DTN_IN; s <= DTN_OUT; s++)
         if (exec->sched.bytes[s] > 0
-            && (run->bounce[s] || !dtn_run_is_device(run, exec->base[s])))
+            && (run->exposed.bounce[s]
+                || !dtn_run_is_device(run, exec->base[s])))
             return false;
     return true;
 }
@@ -64,7 +65,8 @@ static bool signals_name(struct dtn_exec_run *run)
         if (run->exec->wires >> t & 1)
             named = ctx->transports[t]->ops->map
                  && ctx->transports[t]->ops->reg(ctx->transports[t], words->mem,
-                                                 words->bytes, &run->words)
+                                                 words->bytes,
+                                                 &run->device.words)
                     == 0;
     return named;
 }
@@ -79,10 +81,10 @@ int dtn_signals_begin(struct dtn_exec_run *run)
         peer->words = NULL;
         peer->again = peer->meets = false;
     }
-    run->streams = signals_able(run) && signals_name(run);
-    run->defers = run->streams && dtn_graph_wanted(exec);
-    run->ctx->path.streams = run->streams;
-    return run->apart && !run->streams ? dtn_apart_leave(run) : 0;
+    run->device.streams = signals_able(run) && signals_name(run);
+    run->device.defers = run->device.streams && dtn_graph_wanted(exec);
+    run->ctx->path.streams = run->device.streams;
+    return run->device.apart && !run->device.streams ? dtn_apart_leave(run) : 0;
 }
 
 static int signals_post(struct dtn_exec_run *run, struct dtn_exec_peer *peer,
@@ -116,7 +118,7 @@ static int signals_ready(struct dtn_exec_run *run)
     int rc = 0;
 
     for (int i = 0; i < exec->nmet && rc == 0; i++)
-        if (exec->peers[exec->met[i]].words && run->defers)
+        if (exec->peers[exec->met[i]].words && run->device.defers)
             rc = signals_post(run, &exec->peers[exec->met[i]], DTN_TAG_READY);
     for (int i = 0; i < exec->nmet && rc == 0; i++)
         if (exec->peers[exec->met[i]].words)
@@ -143,7 +145,8 @@ static int signals_answer(struct dtn_exec_run *run,
 {
     if (!bound->peer->words)
         return signals_again(run, bound);
-    return run->defers ? 0 : signals_post(run, bound->peer, DTN_TAG_READY);
+    return run->device.defers
+         ? 0 : signals_post(run, bound->peer, DTN_TAG_READY);
 }
 
 int dtn_signals_meet(struct dtn_exec_run *run,
@@ -156,9 +159,9 @@ int dtn_signals_meet(struct dtn_exec_run *run,
     if (rc != 0)
         return rc;
     bound->peer->meets = false;
-    if (run->nready < run->exec->nready)
+    if (run->progress.nready < run->exec->nready)
         return 0;
-    rc = run->defers ? dtn_graph_meet(run) : DTN_UNRECORDED;
+    rc = run->device.defers ? dtn_graph_meet(run) : DTN_UNRECORDED;
     return rc == DTN_UNRECORDED ? signals_ready(run) : rc;
 }
 
@@ -167,7 +170,7 @@ int dtn_signals_post(struct dtn_exec_run *run, struct dtn_exec_peer *peer,
 {
     int rc;
 
-    if (!run->records)
+    if (!run->device.records)
         return signals_post(run, peer, tag);
     rc = dtn_graph_note(run, peer, tag, true);
     return rc == DTN_UNRECORDED ? signals_ready(run) : rc;
@@ -178,7 +181,7 @@ int dtn_signals_hold(struct dtn_exec_run *run, struct dtn_exec_peer *peer,
 {
     int rc;
 
-    if (!run->records)
+    if (!run->device.records)
         return signals_hold(run, peer, tag);
     rc = dtn_graph_note(run, peer, tag, false);
     return rc == DTN_UNRECORDED ? signals_ready(run) : rc;

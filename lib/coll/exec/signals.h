@@ -11,7 +11,7 @@ struct dtn_exec_peer;
 struct dtn_exec_run;
 struct dtn_exec_step;
 
-/* Set run->streams: may this run signal by its device? */
+/* Set run->device.streams: may this run signal by its device? */
 int dtn_signals_begin(struct dtn_exec_run *run);
 
 /* READY came from a peer. */

@@ -176,6 +176,6 @@ void dtn_watch_give_up(struct dtn_exec_run *run)
 {
     struct dtn_device_words *words = dtn_words_of(run->ctx);
 
-    run->streams = false;
+    run->device.streams = false;
     run->memory->ops->unhold(run->memory, words->mem, words->bytes);
 }

@@ -64,8 +64,8 @@ int dtn_window_take(struct dtn_exec_run *run)
     struct dtensor_ctx *ctx = run->ctx;
     struct dtn_exec_window *window = run->exec->window;
     struct dtensor_error err;
-    const int mine = (run->bounce[DTN_IN] != NULL)
-                   + (run->bounce[DTN_OUT] != NULL);
+    const int mine = (run->exposed.bounce[DTN_IN] != NULL)
+                   + (run->exposed.bounce[DTN_OUT] != NULL);
     size_t bytes;
 
     if (!window->exec && window_make(run->exec, &err) != 0)
