@@ -49,7 +49,7 @@ int dtn_tcp_progress(struct dtn_transport *tp)
         progress_credit(tcp);
     else
         tcp->idle_turns = 0;
-    return n < 0 && errno != EINTR ? DTENSOR_ESYS : 0;
+    return n >= 0 ? n > 0 : errno == EINTR ? 0 : DTENSOR_ESYS;
 }
 
 /* -------------------------------------------------------------- closing --- */

@@ -258,7 +258,9 @@ struct dtn_transport_ops {
     /* Remove that signal from the queue; the peer may send one more. */
     void (*consume)(struct dtn_transport *tp, int peer);
 
-    /* Continue what could not be finished at once. */
+    /* Continue what could not be finished at once.  1: it received or sent
+     * something, and who waits for more should not sleep.
+     */
     int (*progress)(struct dtn_transport *tp);
 
     /* 0: as far as known the peer lives and its context is good.  EPEER: it

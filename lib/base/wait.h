@@ -25,6 +25,12 @@ struct dtn_wait {
 void dtn_wait_init(struct dtn_wait *wait, int64_t timeout_ns,
                    bool oversubscribed);
 
+/* A part of what is awaited has come: do not sleep for the next 1 to 2 ms. */
+static inline void dtn_wait_wake(struct dtn_wait *wait)
+{
+    wait->sleeping = wait->checked = false;
+}
+
 /* What the caller should do after this pause. */
 enum dtn_wait_next {
     DTN_WAIT_POLL,                          /* test the awaited flag only    */

@@ -325,7 +325,8 @@ int dtn_await_progress(struct dtensor_ctx *ctx, int peer, bool listening,
                        struct dtn_wait *wait)
 {
     for (int t = 0; t < ctx->ntransports; t++)
-        ctx->transports[t]->ops->progress(ctx->transports[t]);
+        if (ctx->transports[t]->ops->progress(ctx->transports[t]) > 0)
+            dtn_wait_wake(wait);
     switch (dtn_wait_pause(wait)) {
     case DTN_WAIT_POLL:
         return 0;

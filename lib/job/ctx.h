@@ -100,7 +100,7 @@ struct dtensor_ctx {
     uint64_t contents;            /* contents that tensors have had           */
     bool finished;                /* by dtensor_fini(); its failure says so   */
     bool planning;                /* it has no peers: see dtn_ctx_plan()      */
-    bool made_progress;           /* polling found a signal or put bytes      */
+    bool made_progress;           /* polling found a signal, or moved bytes   */
     bool in_blocking_wait;        /* requests are polled without a pause      */
     struct dtn_cpus cpus;         /* of this rank, and who shares them        */
     const struct dtn_call_describer *describer; /* set by coll                */

@@ -37,7 +37,8 @@ int dtn_poll_later(struct dtensor_ctx *ctx, int peer, bool listening,
 static void poll_progress(struct dtensor_ctx *ctx)
 {
     for (int t = 0; t < ctx->ntransports; t++)
-        ctx->transports[t]->ops->progress(ctx->transports[t]);
+        if (ctx->transports[t]->ops->progress(ctx->transports[t]) > 0)
+            ctx->made_progress = true;
 }
 
 /* A call on a transport has returned `rc`: go on, or poison the context. */

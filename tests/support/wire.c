@@ -37,7 +37,7 @@ void wire_cleanup(void)
 
 bool wire_turn(struct wire *w, struct dtn_wait *wait, const char *what)
 {
-    need(w->tp->ops->progress(w->tp) == 0, "progress failed");
+    need(w->tp->ops->progress(w->tp) >= 0, "progress failed");
     need(dtn_wait_pause(wait) != DTN_WAIT_EXPIRED, "waited 20 s for %s", what);
     return true;
 }
