@@ -118,6 +118,17 @@ static int ours_broadcast(struct bench *b, float *in, float *out,
     return dtensor_broadcast(b->world, 0, in, b->count, DTENSOR_F32, err);
 }
 
+static int ours_message(struct bench *b, float *in, float *out,
+                        struct dtensor_error *err)
+{
+    (void)out;
+    return message_comes()
+         ? dtensor_recv(b->world, message_peer(), in, b->count, DTENSOR_F32,
+                        err)
+         : dtensor_send(b->world, message_peer(), in, b->count, DTENSOR_F32,
+                        err);
+}
+
 static const struct ours {
     int sums;                     /* a block comes in to be added             */
     int twice;                    /* comes in once in parts and once as sums  */
@@ -130,6 +141,7 @@ static const struct ours {
     [REDUCE_SCATTER] = { 1, 1, 0, ours_reduce_scatter },
     [ALL_TO_ALL] = { 0, 1, 1, ours_all_to_all },
     [BROADCAST] = { 0, 0, 0, ours_broadcast },
+    [MESSAGE] = { 0, 0, 0, ours_message },
 };
 
 /* ---------------------------------------------------------- contestants --- */

@@ -117,12 +117,40 @@ static inline long check_broadcast(const float *out, size_t count, int call)
     return differ(out, count, 0, 0, call);
 }
 
-enum { ALLREDUCE, ALLGATHER, REDUCE_SCATTER, ALL_TO_ALL, BROADCAST, NTESTS };
+/* Each rank of the first half sends a message to one of the second half. */
+static inline int message_peer(void)
+{
+    return (rank + ranks / 2) % ranks;
+}
+
+static inline bool message_comes(void)
+{
+    return rank >= ranks / 2;
+}
+
+static inline void mpi_message(float *in, float *out, int count)
+{
+    (void)out;
+    if (message_comes())
+        MPI_Recv(in, count, MPI_FLOAT, message_peer(), 0, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
+    else
+        MPI_Send(in, count, MPI_FLOAT, message_peer(), 0, MPI_COMM_WORLD);
+}
+
+static inline long check_message(const float *out, size_t count, int call)
+{
+    return differ(out, count, message_comes() ? message_peer() : rank, 0, call);
+}
+
+enum {
+    ALLREDUCE, ALLGATHER, REDUCE_SCATTER, ALL_TO_ALL, BROADCAST, MESSAGE, NTESTS
+};
 
 static const struct test {
     const char *name;
     bool in_blocks, out_blocks;   /* one for each rank                        */
-    bool rooted;                  /* in place, and nothing comes to the root  */
+    bool rooted;                  /* in place, and nothing comes to a sender  */
     void (*mpi)(float *in, float *out, int count);
     long (*check)(const float *out, size_t count, int call);  /* how many are */
                                                                /* wrong */
@@ -133,6 +161,7 @@ static const struct test {
       check_reduce_scatter },
     { "all_to_all", true, true, false, mpi_all_to_all, check_all_to_all },
     { "broadcast", false, false, true, mpi_broadcast, check_broadcast },
+    { "message", false, false, true, mpi_message, check_message },
 };
 
 /* Bytes of the unit that a size is rounded down to: a block for each rank. */

@@ -27,19 +27,22 @@ static inline void die(const char *what, const char *why)
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/* Be the rank of our library that MPI says this process is: all on one host,
- * or, if there is a cluster file, each on a host of its own.
- */
+/* Be the rank of our library that MPI says this process is. */
 static inline void be_rank(void)
 {
     static const char *const names[][2] = {
         { "DTN_RANK", "DTN_LOCAL_RANK" }, { "DTN_WORLD_SIZE", "DTN_LOCAL_SIZE" }
     };
-    const int here[] = { getenv("DTN_CLUSTER") ? 0 : rank,
-                         getenv("DTN_CLUSTER") ? 1 : ranks };
+    int here[2];
+    MPI_Comm host;
     int job = (int)getpid();
     char text[32];
 
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL,
+                        &host);
+    MPI_Comm_rank(host, &here[0]);
+    MPI_Comm_size(host, &here[1]);
+    MPI_Comm_free(&host);
     for (int i = 0; i < 2; i++) {
         snprintf(text, sizeof text, "%d", i == 0 ? rank : ranks);
         setenv(names[i][0], text, 1);
