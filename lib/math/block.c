@@ -78,6 +78,22 @@ static void scatter(enum dtensor_dtype dtype, void *to, const void *from,
     }
 }
 
+/* n times the element at `from`, a line of 64 bytes at a time. */
+static void spread(size_t size, char *to, const void *from, int64_t n)
+{
+    enum { LINE = 64 };
+    const size_t total = size * (size_t)n;
+    size_t done = size;
+
+    memcpy(to, from, size);
+    for (; done < LINE && done < total; done *= 2)
+        memcpy(to + done, to, done < total - done ? done : total - done);
+    for (; done + LINE <= total; done += LINE)
+        memcpy(to + done, to, LINE);
+    if (done < total)
+        memcpy(to + done, to, total - done);
+}
+
 /* --------------------------------------------------------------- types --- */
 
 /* lib/base has vector loops for floats of 8 bits and for integers. */
@@ -131,6 +147,20 @@ static void narrow(enum dtensor_dtype dtype, void *to, const void *from,
 
 /* ------------------------------------------------------------- the two --- */
 
+/* An element that is broadcast is widened once. */
+static void block_spread(const struct dtn_storage *how, const void *at,
+                         int64_t n, void *buffer)
+{
+    _Alignas(64) char one[16];
+
+    if (how->dtype != how->work) {
+        widen(how->dtype, one, at, 1);
+        at = one;
+    }
+    if (n > 0)
+        spread(dtn_dtype_size(how->work), buffer, at, n);
+}
+
 const void *dtn_block_load(const struct dtn_storage *how, const void *at,
                            int64_t n, void *buffer)
 {
@@ -138,6 +168,10 @@ const void *dtn_block_load(const struct dtn_storage *how, const void *at,
 
     if (how->dtype == how->work && how->step == 1)
         return at;
+    if (how->step == 0) {
+        block_spread(how, at, n, buffer);
+        return buffer;
+    }
     if (how->dtype == how->work) {
         gather(how->dtype, buffer, at, how->step, n);
         return buffer;

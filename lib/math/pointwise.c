@@ -36,11 +36,16 @@ enum { OPERANDS = 3 };
 typedef void loop_f(void *to, const void *const in[], int64_t n,
                     const void *args);
 
-/* By the type that is computed with, or of f16 without a buffer; NULL: none. */
+/* By the type that is computed with, or of f16 without a buffer; by the bytes
+ * of an element; NULL: none.
+ */
 struct pointwise_loops {
     loop_f *of[DTENSOR_NDTYPES][DTN_POINTWISES];
     loop_f *f16[DTN_POINTWISES];
+    loop_f *where[17];
 };
+
+struct where_pair { uint64_t part[2]; };
 
 #define LANES_FILE "math/pointwise_lanes.h"
 #define LANES_LOOPS struct pointwise_loops
@@ -80,9 +85,11 @@ bool dtn_pointwise_ok(enum dtn_pointwise op, enum dtensor_dtype dtype)
 /* One call: how elements come and go. */
 struct pass {
     loop_f *loop;
-    int nin;
+    int first, nin;               /* operands of the loop                     */
     struct dtn_storage out, in[OPERANDS];
     double args[4];               /* two of the type of the computation       */
+    enum dtn_pointwise op;        /* of two floats; else DTN_POINTWISES       */
+    bool by_one;                  /* the other operand is args[0] of each run */
 };
 
 /* n elements of operand i from element `first` of the run on.  One that is
@@ -105,7 +112,7 @@ static bool pass_direct(const struct pass *pass)
 {
     bool direct = pass->out.step == 1 && pass->out.dtype == pass->out.work;
 
-    for (int i = 0; i < pass->nin; i++)
+    for (int i = pass->first; i < pass->first + pass->nin; i++)
         direct &= pass->in[i].step == 1 &&
                   pass->in[i].dtype == pass->in[i].work;
     return direct;
@@ -116,20 +123,65 @@ static int64_t pass_bytes(const struct pass *pass)
 {
     size_t most = dtn_dtype_size(pass->out.work);
 
-    for (int i = 0; i < pass->nin; i++)
+    for (int i = pass->first; i < pass->first + pass->nin; i++)
         if (dtn_dtype_size(pass->in[i].work) > most)
             most = dtn_dtype_size(pass->in[i].work);
     return (int64_t)most;
 }
 
-static void pass_run(const struct pass *pass, const struct dtn_loop *loop)
+/* Elements of a block: what a buffer holds, of a run without gaps all; less if
+ * a buffer has to be filled with copies of one element.
+ */
+static int64_t pass_most(const struct pass *pass, int64_t run)
+{
+    enum { COPIES = 256 };
+    bool copies = false;
+
+    for (int i = pass->first; i < pass->first + pass->nin; i++)
+        copies |= pass->in[i].step == 0;
+    return copies ? COPIES
+         : pass_direct(pass) ? run : DTN_BLOCK_BYTES / pass_bytes(pass);
+}
+
+/* x + y, x - y and x y, where y is one number in a run, are what SHIFT and
+ * SCALE make of x.
+ */
+static void pass_by_one(struct pass *pass)
+{
+    const bool product = pass->op == DTN_MUL;
+    const int one = pass->in[1].step == 0 ? 1 : 0;
+
+    if (pass->in[one].step != 0 || pass->in[1 - one].step == 0 ||
+        (pass->op == DTN_SUB && one == 0) ||
+        !(pass->op == DTN_ADD || pass->op == DTN_SUB || product))
+        return;
+    pass->by_one = true;
+    pass->first = 1 - one;
+    pass->nin = 1;
+    pass->out.work = pass->in[one].work = pass->in[1 - one].work =
+        dtn_block_type(pass->in[one].dtype);
+    pass->loop = loop_of(product ? DTN_SCALE : DTN_SHIFT,
+                         pass->in[one].dtype);
+}
+
+static void run_argument(const struct pass *pass, const struct dtn_loop *loop,
+                         double args[4])
+{
+    const int one = 1 - pass->first;
+    const double x = dtn_load(pass->in[one].dtype, loop->at[one + 1], 0);
+
+    dtn_store(pass->out.work, args, 0, pass->op == DTN_SUB ? -x : x);
+}
+
+static void pass_run(struct pass *pass, const struct dtn_loop *loop)
 {
     _Alignas(64) char room[OPERANDS][DTN_BLOCK_BYTES], made[DTN_BLOCK_BYTES];
-    const int64_t most = pass_direct(pass) ? loop->run
-                                           : DTN_BLOCK_BYTES / pass_bytes(pass);
+    const int64_t most = pass_most(pass, loop->run);
     const void *in[OPERANDS];
     int64_t n;
 
+    if (pass->by_one)
+        run_argument(pass, loop, pass->args);
     for (int64_t first = 0; first < loop->run; first += n) {
         char *at = loop->at[0] + first * loop->step[0] *
                    (int64_t)loop->size[0];
@@ -137,7 +189,7 @@ static void pass_run(const struct pass *pass, const struct dtn_loop *loop)
 
         n = loop->run - first < most ? loop->run - first : most;
         for (int i = 0; i < pass->nin; i++)
-            in[i] = pass_load(pass, loop, i, first, n, room[i]);
+            in[i] = pass_load(pass, loop, pass->first + i, first, n, room[i]);
         pass->loop(to, in, n, pass->args);
         if (to == made)
             dtn_block_store(&pass->out, at, n, made);
@@ -157,6 +209,8 @@ static void pass_all(struct pass *pass, const struct dtn_array *out,
     pass->out.step = loop.step[0];
     for (int i = 0; i < pass->nin; i++)
         pass->in[i].step = loop.step[1 + i];
+    if (pass->op != DTN_POINTWISES && pass->nin == 2)
+        pass_by_one(pass);
     for (bool more = !loop.empty; more; more = dtn_loop_next(&loop))
         pass_run(pass, &loop);
 }
@@ -172,6 +226,7 @@ void dtn_pointwise(enum dtn_pointwise op, const struct dtn_array *out,
         .loop = f16 ? f16 : loop_of(op, dtype),
         .nin = dtn_pointwise_operands(op),
         .out = { out->dtype, compares(op) ? out->dtype : work, 1 },
+        .op = dtn_dtype_kind(dtype) == DTN_DTYPE_FLOAT ? op : DTN_POINTWISES,
     };
 
     for (int i = 0; i < OPERANDS; i++)
@@ -183,36 +238,15 @@ void dtn_pointwise(enum dtn_pointwise op, const struct dtn_array *out,
 
 /* --------------------------------------------------------------- where --- */
 
-/* Bits are chosen, whatever they mean: each type is the one of its size. */
-#define WHERE(bytes, T)                                                       \
-    static void where_##bytes(void *to, const void *const in[], int64_t n,    \
-                              const void *args)                               \
-    {                                                                         \
-        T *dst = to;                                                          \
-        const uint8_t *condition = in[0];                                     \
-        const T *yes = in[1], *no = in[2];                                    \
-                                                                              \
-        for (int64_t i = 0; i < n; i++)                                       \
-            dst[i] = condition[i] ? yes[i] : no[i];                           \
-    }
-
-struct where_pair { uint64_t part[2]; };
-WHERE(1, uint8_t)
-WHERE(2, uint16_t)
-WHERE(4, uint32_t)
-WHERE(8, uint64_t)
-WHERE(16, struct where_pair)
-
 void dtn_where(const struct dtn_array *out, const struct dtn_array *condition,
                const struct dtn_array *yes, const struct dtn_array *no)
 {
-    static loop_f *const of[] = { [1] = where_1, [2] = where_2, [4] = where_4,
-                                  [8] = where_8, [16] = where_16 };
     const struct dtn_array *const in[OPERANDS] = { condition, yes, no };
     struct pass pass = {
-        .loop = of[dtn_dtype_size(out->dtype)],
+        .loop = widths[dtn_width()]->where[dtn_dtype_size(out->dtype)],
         .nin = OPERANDS,
         .out = { out->dtype, out->dtype, 1 },
+        .op = DTN_POINTWISES,
     };
 
     for (int i = 0; i < OPERANDS; i++)
@@ -240,6 +274,7 @@ void dtn_array_fill(const struct dtn_array *out, double value)
         .nin = 1,
         .out = { out->dtype, out->dtype, 1 },
         .in = { { out->dtype, out->dtype, 1 } },
+        .op = DTN_POINTWISES,
     };
 
     memcpy(pass.args, &size, sizeof size);

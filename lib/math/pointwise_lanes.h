@@ -102,6 +102,32 @@ HALF(mul, _mm512_mul_ps)
 #undef HALF
 #endif
 
+/* Bits are chosen, whatever they mean: each type is the one of its size.  Both
+ * are read, so that there is no branch, which a CPU could not foresee.
+ */
+#define WHERE(bytes, T)                                                       \
+    LANES_TARGET static void LANES_NAME(where_##bytes)(                       \
+        void *to, const void *const in[], int64_t n, const void *args)        \
+    {                                                                         \
+        T *dst = to;                                                          \
+        const uint8_t *condition = in[0];                                     \
+        const T *a = in[1], *b = in[2];                                       \
+                                                                              \
+        (void)args;                                                           \
+        DTN_INDEPENDENT                                                       \
+        for (int64_t i = 0; i < n; i++) {                                     \
+            const T yes = a[i], no = b[i];                                    \
+                                                                              \
+            dst[i] = condition[i] ? yes : no;                                 \
+        }                                                                     \
+    }
+
+WHERE(1, uint8_t)
+WHERE(2, uint16_t)
+WHERE(4, uint32_t)
+WHERE(8, uint64_t)
+WHERE(16, struct where_pair)
+
 #define AT(OP, name, kind, ...) [DTN_##OP] = LANES_NAME(name##_##kind),
 
 static const struct pointwise_loops LANES_NAME(loops) = {
@@ -121,10 +147,14 @@ static const struct pointwise_loops LANES_NAME(loops) = {
 #if LANES_WIDTH == 2
     .f16 = { AT(ADD, add, f16) AT(SUB, sub, f16) AT(MUL, mul, f16) },
 #endif
+    .where = { [1] = LANES_NAME(where_1), [2] = LANES_NAME(where_2),
+               [4] = LANES_NAME(where_4), [8] = LANES_NAME(where_8),
+               [16] = LANES_NAME(where_16) },
 };
 
 #undef LOOP
 #undef SINE
+#undef WHERE
 #undef AT
 #undef LANES_TARGET
 #undef LANES_NAME

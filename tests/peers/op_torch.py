@@ -21,7 +21,8 @@ import torch
 torch.set_num_threads(1)
 aten = torch.ops.aten
 TYPES = {"f32": torch.float32, "f64": torch.float64, "bf16": torch.bfloat16,
-         "f16": torch.float16, "i64": torch.int64, "bool": torch.bool}
+         "f16": torch.float16, "i64": torch.int64, "i32": torch.int32,
+         "bool": torch.bool}
 CAST = {"f32": "bf16", "f64": "f32", "bf16": "f32", "f16": "f32"}
 
 
@@ -134,20 +135,107 @@ def cases(rows, columns, dtype):
            lambda i, o: aten.embedding.out(*i, out=o))
 
 
+def more_cases(rows, columns, dtype):
+    """Other dimensions, shapes and types, as cases() has them."""
+    whole, deep = (rows, columns), (16, rows // 16, columns)
+    column = (rows, 1)
+
+    for name in ("maximum", "lt"):
+        yield (name, name, "", "xy", whole,
+               lambda i, o, f=name: getattr(aten, name).out(*i, out=o)
+               if name == "maximum" else aten.lt.Tensor_out(*i, out=o))
+    yield ("clamp", "clamp", "low=0.5,high=2", "x", whole,
+           lambda i, o: aten.clamp.out(i[0], 0.5, 2, out=o))
+    yield ("scale", "scale", "value=1.5", "x", whole,
+           lambda i, o: aten.mul.out(i[0], 1.5, out=o))
+    yield ("lerp", "lerp", "", "xyz", whole,
+           lambda i, o: aten.lerp.Tensor_out(*i, out=o))
+    yield ("add a column", "add", "", "xc", whole,
+           lambda i, o: aten.add.out(*i, out=o))
+    yield ("row by column", "mul", "", "cv", whole,
+           lambda i, o: aten.mul.out(*i, out=o))
+    yield ("where a row", "where", "", "bxv", whole,
+           lambda i, o: aten.where.self_out(*i, out=o))
+    for kind in ("f32", "f64", "bf16", "f16", "i64", "i32", "bool"):
+        if kind != dtype and kind != CAST[dtype]:
+            yield (f"to {kind}", "cast", f"dtype={kind}", "x", whole,
+                   lambda i, o: o.copy_(i[0]))
+    yield ("from i64", "cast", f"dtype={dtype}", "n", whole,
+           lambda i, o: o.copy_(i[0]))
+    yield ("from bool", "cast", f"dtype={dtype}", "b", whole,
+           lambda i, o: o.copy_(i[0]))
+    for name, shape, dims, out in (
+            ("of all", "x", [0, 1], ()),
+            ("of the middle", "d", [1], (deep[0], columns)),
+            ("of outer two", "d", [0, 1], (columns,)),
+            ("of first, last", "d", [0, 2], (deep[1],))):
+        arg = "dim=" + "+".join(map(str, dims))
+        yield (f"sum {name}", "sum", arg, shape, out,
+               lambda i, o, d=dims: aten.sum.IntList_out(i[0], d, out=o))
+        yield (f"amax {name}", "amax", arg, shape, out,
+               lambda i, o, d=dims: aten.amax.out(i[0], d, out=o))
+        yield (f"norm {name}", "norm", "p=2," + arg, shape, out,
+               lambda i, o, d=dims: aten.linalg_vector_norm.out(i[0], 2, d,
+                                                                out=o))
+    yield ("argmax, middle", "argmax", "dim=1", "d", (deep[0], columns),
+           lambda i, o: aten.argmax.out(i[0], 1, out=o))
+    for dim in (0, 1):
+        out = ((columns,), (rows,))[dim]
+        yield (f"norm 1 of {dim}", "norm", f"p=1,dim={dim}", "x", out,
+               lambda i, o, d=dim: aten.linalg_vector_norm.out(i[0], 1, [d],
+                                                               out=o))
+        yield (f"prod of {dim}", "prod", f"dim={dim}", "x", out,
+               lambda i, o, d=dim: aten.prod.int_out(i[0], d, out=o))
+        yield (f"var of {dim}", "var", f"dim={dim}", "x", out,
+               lambda i, o, d=dim: aten.var.correction_out(i[0], [d], out=o))
+        yield (f"logsumexp of {dim}", "logsumexp", f"dim={dim}", "x", out,
+               lambda i, o, d=dim: aten.logsumexp.out(i[0], [d], out=o))
+        yield (f"cumsum of {dim}", "cumsum", f"dim={dim}", "x", whole,
+               lambda i, o, d=dim: aten.cumsum.out(i[0], d, out=o))
+    for name, shape, dim in (("columns", "x", 0), ("the middle", "d", 1)):
+        out = whole if shape == "x" else deep
+        yield (f"softmax, {name}", "softmax", f"dim={dim}", shape, out,
+               lambda i, o, d=dim: aten._softmax.out(i[0], d, False, out=o))
+        yield (f"log_softmax, {name}", "log_softmax", f"dim={dim}", shape, out,
+               lambda i, o, d=dim: aten._log_softmax.out(i[0], d, False,
+                                                         out=o))
+    yield ("transpose", "transpose", "dim=0+1", "x", (columns, rows),
+           lambda i, o: o.copy_(i[0].t()))
+    yield ("permute 1,0,2", "permute", "dim=1+0+2", "d",
+           (deep[1], deep[0], columns),
+           lambda i, o: o.copy_(i[0].permute(1, 0, 2)))
+    yield ("permute 2,0,1", "permute", "dim=2+0+1", "d",
+           (columns, deep[0], deep[1]),
+           lambda i, o: o.copy_(i[0].permute(2, 0, 1)))
+    yield ("clone", "clone", "", "x", whole, lambda i, o: o.copy_(i[0]))
+    yield ("cat", "cat", "dim=1", "xy", (rows, 2 * columns),
+           lambda i, o: aten.cat.out(i, 1, out=o))
+    yield ("expand", "expand", f"shape={rows}x{columns}", "c", whole,
+           lambda i, o: o.copy_(i[0].expand(whole)))
+    yield ("index_select 1", "index_select", "dim=1", "xj", whole,
+           lambda i, o: aten.index_select.out(i[0], 1, i[1], out=o))
+    yield ("gather 1", "gather", "dim=1", "xk", whole,
+           lambda i, o: aten.gather.out(i[0], 1, i[1], out=o))
+    # It has no form that writes into memory that is there.
+    yield ("cross_entropy", "cross_entropy", "reduction=mean", "xi", (),
+           lambda i, o: aten.cross_entropy_loss(*i))
+
+
 def inputs_of(library, letters, dtype, rows, columns):
-    shapes = {"x": (rows, columns), "y": (rows, columns), "t": (columns, rows),
-              "b": (rows, columns), "v": (columns,), "i": (rows,)}
+    shapes = {"t": (columns, rows), "v": (columns,), "i": (rows,),
+              "j": (columns,), "c": (rows, 1),
+              "d": (16, rows // 16, columns)}
+    below = {"b": 2, "i": rows, "j": columns, "k": columns, "n": 100}
     ours, theirs = [], []
     for letter in letters:
-        kind = {"i": "i64", "b": "bool"}.get(letter, dtype)
-        ours.append(library.tensor(kind, shapes[letter]))
-        theirs.append(library.seen(ours[-1], kind, shapes[letter]))
-        if letter == "i":
-            theirs[-1].copy_(torch.randint(0, rows, (rows,)))
-        elif letter == "b":
-            theirs[-1].copy_(torch.randint(0, 2, shapes[letter]))
+        shape = shapes.get(letter, (rows, columns))
+        kind = "bool" if letter == "b" else "i64" if letter in below else dtype
+        ours.append(library.tensor(kind, shape))
+        theirs.append(library.seen(ours[-1], kind, shape))
+        if letter in below:
+            theirs[-1].copy_(torch.randint(0, below[letter], shape))
         else:
-            theirs[-1].copy_(torch.rand(shapes[letter]) * 3.75 + 0.25)
+            theirs[-1].copy_(torch.rand(shape) * 3.75 + 0.25)
     return ours, theirs
 
 
@@ -166,7 +254,8 @@ def median_us(calls, *contestants):
 def compare(library, case, dtype, rows, columns, calls):
     name, op, args, letters, shape, peer = case
     ours, theirs = inputs_of(library, letters, dtype, rows, columns)
-    kind = {"argmax": "i64", "cast": CAST[dtype]}.get(op, dtype)
+    kind = {"argmax": "i64", "lt": "bool"}.get(op, dtype)
+    kind = args[6:] if op == "cast" else kind
     out = library.tensor(kind, shape)
     call = library.into(op, ours, library.args(args), out)
     made = torch.empty(shape, dtype=TYPES[kind])
@@ -174,7 +263,7 @@ def compare(library, case, dtype, rows, columns, calls):
     made = peer(theirs, made)
     got = library.seen(out, kind, shape).double()
     off = (got - made.double()).abs().max() / made.double().abs().max()
-    print(f"{name:17} {dtype:5} {us[0]:10.1f} {us[1]:10.1f} "
+    print(f"{name:22} {dtype:5} {us[0]:10.1f} {us[1]:10.1f} "
           f"{us[0] / us[1]:7.2f} {off.item():9.1e}", flush=True)
     for tensor in [*ours, out]:
         library.lib.dtensor_destroy(tensor)
@@ -201,11 +290,12 @@ def main():
     calls = int(sys.argv[4]) if len(sys.argv) > 4 else 30
     slower = []
     print(f"PyTorch {torch.__version__}, 1 thread; {rows} x {columns}, medians "
-          f"of {calls} calls, us\n{'operator':17} {'type':5} {'ours':>10} "
+          f"of {calls} calls, us\n{'operator':22} {'type':5} {'ours':>10} "
           f"{'PyTorch':>10} {'ratio':>7} {'off':>9}")
+    table = more_cases if os.environ.get("MORE") else cases
     only = [op for op in os.environ.get("OPS", "").split(",") if op]
     for dtype in ("f32", "f64", "bf16", "f16"):
-        for case in cases(rows, columns, dtype):
+        for case in table(rows, columns, dtype):
             if only and case[0] not in only:
                 continue
             if case[1] == "matmul" and dtype == "f16":
