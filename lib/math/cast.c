@@ -2,17 +2,33 @@
  *
  * Both types have a type of computation (block.h), and a block goes through
  * them: bf16 to i8 is bf16, f32, i64, i8.  Between two types of computation
- * there is one loop.  Complex numbers go through f64, their real part.
+ * there is one loop.  Complex numbers go through f64, their real part.  Frequent
+ * pairs of types have a loop of their own, in cast_lanes.h, which takes a run
+ * without gaps as a whole.
  */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)
+#pragma GCC optimize("O3", "no-trapping-math")
+#endif
+
 #include "math/pointwise.h"
 #include "math/block.h"
 #include "math/loop.h"
+#include "math/width.h"
 #include "base/dtype.h"
 #include "dtensor.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+
+typedef void direct_f(void *out, const void *in, int64_t n);
+
+/* From one type to another; NULL: in blocks. */
+struct cast_loops { direct_f *of[DTENSOR_NDTYPES][DTENSOR_NDTYPES]; };
+
+#define LANES_FILE "math/cast_lanes.h"
+#define LANES_LOOPS struct cast_loops
+#include "math/width_lanes.h"
 
 /* What integers of the result's type can be. */
 struct cast_range {
@@ -160,6 +176,30 @@ static void cast_alike(const struct dtn_storage *out,
         dtn_block_store(out, at, n, from);
 }
 
+static direct_f *direct_of(enum dtensor_dtype out, enum dtensor_dtype in)
+{
+    return widths[dtn_width()]->of[in][out];
+}
+
+/* Narrow floats have a loop on one side of their f32; false: they have none. */
+static bool cast_narrow(const struct dtn_storage *out,
+                        const struct dtn_storage *in, void *at,
+                        const void *src, int64_t n)
+{
+    _Alignas(64) char room[DTN_BLOCK_BYTES];
+    direct_f *to = direct_of(out->dtype, in->work);
+    direct_f *from = direct_of(out->work, in->dtype);
+
+    if (to && out->step == 1)
+        to(at, dtn_block_load(in, src, n, room), n);
+    else if (from && in->step == 1 && out->work == DTENSOR_F32) {
+        from(room, src, n);
+        dtn_block_store(out, at, n, room);
+    } else
+        return false;
+    return true;
+}
+
 static void cast_differing(const struct dtn_storage *out,
                            const struct dtn_storage *in, void *at,
                            const void *src, int64_t n)
@@ -167,21 +207,39 @@ static void cast_differing(const struct dtn_storage *out,
     _Alignas(64) char room[DTN_BLOCK_BYTES], made[DTN_BLOCK_BYTES];
     void *to = dtn_block_place(out, at, made);
 
+    if (cast_narrow(out, in, at, src, n))
+        return;
     cast_block(out->dtype, in->dtype, to, dtn_block_load(in, src, n, room), n);
     if (to == made)
         dtn_block_store(out, at, n, made);
+}
+
+/* Elements of a block.  Where no buffer is needed it is the run. */
+static int64_t cast_most(const struct dtn_storage *out,
+                         const struct dtn_storage *in, int64_t run)
+{
+    const bool direct = out->dtype == out->work || in->dtype == in->work;
+
+    return out->work == in->work && direct && out->step == 1 && in->step == 1
+        ? run : DTN_BLOCK;
 }
 
 static void cast_run(const struct dtn_loop *loop,
                      const struct dtn_storage *out,
                      const struct dtn_storage *in)
 {
-    for (int64_t i = 0; i < loop->run; i += DTN_BLOCK) {
-        const int64_t n = loop->run - i < DTN_BLOCK ? loop->run - i : DTN_BLOCK;
+    direct_f *direct = out->step == 1 && in->step == 1
+        ? direct_of(out->dtype, in->dtype) : NULL;
+    const int64_t most = direct ? loop->run : cast_most(out, in, loop->run);
+
+    for (int64_t i = 0; i < loop->run; i += most) {
+        const int64_t n = loop->run - i < most ? loop->run - i : most;
         char *at = loop->at[0] + i * out->step * (int64_t)loop->size[0];
         const char *src = loop->at[1] + i * in->step * (int64_t)loop->size[1];
 
-        if (out->work == in->work)
+        if (direct)
+            direct(at, src, n);
+        else if (out->work == in->work)
             cast_alike(out, in, at, src, n);
         else
             cast_differing(out, in, at, src, n);
