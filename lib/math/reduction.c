@@ -266,17 +266,6 @@ static double complex row_complex(struct reduction *r)
  */
 enum several { ONE, ROWS, COLUMNS };
 
-/* Of columns of narrow floats columns_block() joins other blocks than of a row.
- * That changes no bits unless sums of f64 are rounded.
- */
-static bool rounded(const struct reduction *r)
-{
-    const enum dtn_total total = total_of(r);
-
-    return r->rows.how[IN].dtype != r->rows.how[IN].work &&
-           (total == DTN_TOTAL_ABS || total == DTN_TOTAL_SQUARES);
-}
-
 static enum several several_of(const struct reduction *r)
 {
     const struct dtn_strips *rows = &r->rows;
@@ -288,8 +277,7 @@ static enum several several_of(const struct reduction *r)
         return ONE;
     if (how->step == 1)
         return how->dtype == how->work && rows->row.ndim == 0 ? ROWS : ONE;
-    return rows->outer.step[IN] == 1 && rows->outer.run >= 8 && !rounded(r)
-               ? COLUMNS : ONE;
+    return rows->outer.step[IN] == 1 && rows->outer.run >= 8 ? COLUMNS : ONE;
 }
 
 /* A block of the columns; of narrow floats some rows at a time are widened. */
@@ -399,7 +387,7 @@ void dtn_reduce_dims(enum dtn_reduction_kind kind, const struct dtn_array *out,
         r.count *= dims >> d & 1 ? (double)in->shape[d] : 1;
     dtn_strips_begin(&r.rows, arrays, 2, dims);
     if ((in->dtype == DTENSOR_BF16 || in->dtype == DTENSOR_F16) &&
-        total_of(&r) == DTN_TOTAL_SUM)
+        total_of(&r) != DTN_TOTALS && dtn_total_narrow(total_of(&r)))
         r.rows.how[IN].work = in->dtype;         /* widened by the loop       */
 
     const enum several several = several_of(&r);

@@ -80,7 +80,7 @@ LANES_TARGET static bool LANES_NAME(sum_exact_f16)(const uint16_t *x, int64_t n,
 
 #define LOAD_f16(some, x)                                                 \
     _mm512_cvtps_pd(_mm256_cvtph_ps(_mm_maskz_loadu_epi16(some, x)))
-SUM(sum_any, f16, uint16_t, dtn_f16_widen, x)
+SUM(sum_any, f16, uint16_t, dtn_f16_widen, MORE, t + x)
 #undef LOAD_f16
 
 LANES_TARGET static double LANES_NAME(sum_f16)(const void *elements, int64_t n,
@@ -139,7 +139,7 @@ LANES_TARGET static void LANES_NAME(add_columns_f16)(
 #undef ADD
 #undef WIDEN
 #else
-SUM(sum, f16, uint16_t, dtn_f16_widen, x)
+SUM(sum, f16, uint16_t, dtn_f16_widen, MORE, t + x)
 
 LANES_TARGET static void LANES_NAME(add_columns_f16)(
     const uint16_t *x, int64_t apart, int64_t n, int64_t width, double sum[])

@@ -16,6 +16,7 @@
 #include "math/totals.h"
 #include "math/block.h"
 #include "math/functions.h"
+#include "math/widen.h"
 #include "math/width.h"
 #include "base/dtype.h"
 #include "base/narrow.h"
@@ -42,7 +43,7 @@ typedef double exp_f(void *to, const void *elements, int64_t n, double total,
                      double middle);
 typedef int64_t place_f(const void *elements, int64_t n, double value);
 
-/* Of f32, of f64, and sums of bf16 and of f16. */
+/* Of f32, of f64, and some of bf16 and of f16. */
 struct totals_loops {
     total_f *of[4][DTN_TOTALS];
     columns_f *columns[4][DTN_TOTALS];
@@ -88,6 +89,25 @@ static bool range_is_exact(uint16_t most, uint16_t less)
     return high < 250 && high - (low > 1 ? low : 1) <= EXACT_RANGE;
 }
 
+/* bf16 and f16 as 16-bit whole numbers of the same order, and back: the bits of
+ * a negative one are turned.  Of 0 and -0 that is 0 and -1.
+ */
+static inline int16_t narrow_key(uint16_t bits)
+{
+    return (int16_t)(bits & 0x8000 ? bits ^ 0x7fff : bits);
+}
+
+#define PLAIN(kind, infinity)                                                 \
+    static inline bool narrow_plain_##kind(int16_t low, int16_t high,         \
+                                           int16_t end)                       \
+    {                                                                         \
+        return high <= (infinity) && low >= -(infinity) - 1 && end != 0 &&    \
+               end != -1;                                                     \
+    }
+
+PLAIN(bf16, 0x7f80)
+PLAIN(f16, 0x7c00)
+
 #define LANES_FILE "math/totals_lanes.h"
 #define LANES_LOOPS struct totals_loops
 #include "math/width_lanes.h"
@@ -96,6 +116,13 @@ static int type_of(enum dtensor_dtype work)
 {
     return work == DTENSOR_BF16 ? 2 : work == DTENSOR_F16 ? 3
          : work == DTENSOR_F64;
+}
+
+bool dtn_total_narrow(enum dtn_total kind)
+{
+    return kind == DTN_TOTAL_SUM || kind == DTN_TOTAL_MAX ||
+           kind == DTN_TOTAL_MIN || kind == DTN_TOTAL_ABS ||
+           kind == DTN_TOTAL_SQUARES;
 }
 
 double dtn_total(enum dtn_total kind, enum dtensor_dtype work, const void *x,

@@ -4,10 +4,11 @@
 
 #include "dtensor.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* `total` is what came before the block; x are its n elements, of f32 or f64,
- * those of SUM also of bf16 or f16.  They are added in an order that depends on
+ * or, if dtn_total_narrow(), of bf16 or f16.  They are added in an order that depends on
  * n only, not on the CPU.
  */
 enum dtn_total {
@@ -25,6 +26,7 @@ enum dtn_total {
     DTN_TOTAL_POWERS,             /* total + the sum of |x|^middle            */
     DTN_TOTALS
 };
+bool dtn_total_narrow(enum dtn_total kind);
 double dtn_total(enum dtn_total kind, enum dtensor_dtype work, const void *x,
                  int64_t n, double total, double middle);
 

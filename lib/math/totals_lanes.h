@@ -56,7 +56,10 @@
                                                                               \
         return join;                                                          \
     }
+#define ROW_AT(T) const T *row = (const T *)elements + i * apart;
 #define TOTAL_COLUMNS(name, kind, T, widen, first, step, join)                \
+    TOTAL_COLUMNS_OF(name, kind, ROW_AT(T), widen, first, step, join)
+#define TOTAL_COLUMNS_OF(name, kind, row_i, widen, first, step, join)         \
     LANES_TARGET static void LANES_NAME(name##_columns_##kind)(               \
         const void *elements, int64_t apart, int64_t n, int64_t width,        \
         double total[])                                                       \
@@ -68,8 +71,8 @@
             for (int64_t k = 0; k < width; k++)                               \
                 lane[j][k] = first;                                           \
         for (int64_t i = 0; i < n; i++) {                                     \
-            const T *row = (const T *)elements + i * apart;                   \
             double *sum = lane[i % 32];                                       \
+            row_i                                                             \
                                                                               \
             for (int64_t k = 0; k < width; k++) {                             \
                 const double x = widen(row[k]), t = sum[k];                   \
@@ -201,26 +204,32 @@ KEYS(f64, double, int64_t, INT64_MAX, sizes, b & INT64_MAX)
 
 /* Sums, and those of squares, are also made by hand: a compiler takes f32 by
  * the 16, of which it then needs the halves, and keeps the lanes in memory.
- * Here x is a vector, and `term` what is added of it.
+ * Here x is a vector, and more(t, x) the lanes t with it.  The square of a f32
+ * has 48 digits, so f64 does not round it, and a fused product has the bits of
+ * the square that is added.
  */
+#define MORE(t, x) _mm512_add_pd(t, x)
+#define MORE_SIZE(t, x) _mm512_add_pd(t, _mm512_abs_pd(x))
+#define MORE_SQUARE(t, x) _mm512_fmadd_pd(x, x, t)
+#define MORE_APART(t, x) _mm512_add_pd(t, (x - m) * (x - m))
 #if LANES_WIDTH == 2
 #define LOAD_f32(some, x) _mm512_cvtps_pd(_mm256_maskz_loadu_ps(some, x))
 #define LOAD_f64(some, x) _mm512_maskz_loadu_pd(some, x)
-#define SUM_REST(lanes, kind, at, term)                                       \
+#define SUM_REST(lanes, kind, at, more)                                       \
     if (n - i > at) {                                                         \
         const __mmask8 some = (__mmask8)(0xff >> (n - i > at + 7              \
                                                   ? 0 : at + 8 - (n - i)));   \
         const __m512d x = LOAD_##kind(some, array + i + at);                  \
                                                                               \
-        lanes = _mm512_mask_add_pd(lanes, some, lanes, term);                 \
+        lanes = _mm512_mask_mov_pd(lanes, some, more(lanes, x));              \
     }
-#define SUM_SOME(lanes, kind, at, term)                                       \
+#define SUM_SOME(lanes, kind, at, more)                                       \
     {                                                                         \
         const __m512d x = LOAD_##kind(0xff, array + i + at);                  \
                                                                               \
-        lanes = _mm512_add_pd(lanes, term);                                   \
+        lanes = more(lanes, x);                                               \
     }
-#define SUM(name, kind, T, widen, term)                                       \
+#define SUM(name, kind, T, widen, more, step)                                 \
     LANES_TARGET static double LANES_NAME(name##_##kind)(                     \
         const void *elements, int64_t n, double total, double middle)         \
     {                                                                         \
@@ -232,15 +241,15 @@ KEYS(f64, double, int64_t, INT64_MAX, sizes, b & INT64_MAX)
         for (; i + 32 <= n; i += 32) {                                        \
             for (int k = 0; k < (int)(32 * sizeof(T)); k += 64)               \
                 __builtin_prefetch((const char *)(array + i) + AHEAD + k);    \
-            SUM_SOME(a, kind, 0, term)                                        \
-            SUM_SOME(b, kind, 8, term)                                        \
-            SUM_SOME(c, kind, 16, term)                                       \
-            SUM_SOME(d, kind, 24, term)                                       \
+            SUM_SOME(a, kind, 0, more)                                        \
+            SUM_SOME(b, kind, 8, more)                                        \
+            SUM_SOME(c, kind, 16, more)                                       \
+            SUM_SOME(d, kind, 24, more)                                       \
         }                                                                     \
-        SUM_REST(a, kind, 0, term)                                            \
-        SUM_REST(b, kind, 8, term)                                            \
-        SUM_REST(c, kind, 16, term)                                           \
-        SUM_REST(d, kind, 24, term)                                           \
+        SUM_REST(a, kind, 0, more)                                            \
+        SUM_REST(b, kind, 8, more)                                            \
+        SUM_REST(c, kind, 16, more)                                           \
+        SUM_REST(d, kind, 24, more)                                           \
         a = _mm512_add_pd(_mm512_add_pd(a, c), _mm512_add_pd(b, d));          \
                                                                               \
         const __m256d four = _mm256_add_pd(_mm512_castpd512_pd256(a),         \
@@ -252,17 +261,17 @@ KEYS(f64, double, int64_t, INT64_MAX, sizes, b & INT64_MAX)
         return total + (two[0] + two[1]);                                     \
     }
 #else
-#define SUM(name, kind, T, widen, term)                                       \
-    TOTAL_ROW(name, kind, T, widen, 0, t + (term), t + x)
+#define SUM(name, kind, T, widen, more, step)                                 \
+    TOTAL_ROW(name, kind, T, (double)widen, 0, step, t + x)
 #endif
 
 #define TOTALS(kind, T)                                                       \
-    SUM(sum, kind, T, (double), x)                                            \
+    SUM(sum, kind, T, (double), MORE, t + x)                                  \
     TOTAL_COLUMNS(sum, kind, T, (double), 0, t + x, t + x)                    \
     TOTAL(prod, kind, T, 1, t * x, t * x)                                     \
     TOTAL(count, kind, T, 0, t + (x != 0 ? 1.0 : 0.0), t + x)                 \
     TOTAL(abs, kind, T, 0, t + fabs(x), t + x)                                \
-    SUM(squares, kind, T, (double), (x - m) * (x - m))                        \
+    SUM(apart, kind, T, (double), MORE_APART, t + (x - m) * (x - m))          \
     TOTAL_COLUMNS(squares, kind, T, (double), 0, t + (x - m) * (x - m), t + x) \
     EXTREME(max, kind, T, -INFINITY, e, LARGER, keys, high)                   \
     EXTREME(min, kind, T, INFINITY, e, SMALLER, keys, low)                    \
@@ -312,136 +321,24 @@ KEYS(f64, double, int64_t, INT64_MAX, sizes, b & INT64_MAX)
         return total;                                                         \
     }
 
+SUM(squared, f32, float, (double), MORE_SQUARE, t + x * x)
+
 TOTALS(f32, float)
 TOTALS(f64, double)
+
+LANES_TARGET static double LANES_NAME(squares_f32)(
+    const void *elements, int64_t n, double total, double m)
+{
+    return m == 0 ? LANES_NAME(squared_f32)(elements, n, total, m)
+                  : LANES_NAME(apart_f32)(elements, n, total, m);
+}
+
+#include "math/totals_narrow_lanes.h"
 #include "math/sums_f16_lanes.h"
-TOTAL_OF(sum_any, bf16, uint16_t, dtn_bf16_widen, 0, t + x, t + x)
-
-/* Of bf16, whose sums may be exact: see totals.c. */
-#define RANGE(x, most, least)                                                 \
-    do {                                                                      \
-        const uint16_t size = (x) & 0x7fff, less = (uint16_t)(size - 1);      \
-                                                                              \
-        most = size > most ? size : most;                                     \
-        least = less < least ? less : least;                                  \
-    } while (0)
-
-LANES_TARGET static bool LANES_NAME(exact_bf16)(const uint16_t most[],
-                                                const uint16_t least[],
-                                                int64_t n)
-{
-    uint16_t high = 0, low = UINT16_MAX;
-
-    for (int64_t i = 0; i < n; i++) {
-        high = most[i] > high ? most[i] : high;
-        low = least[i] < low ? least[i] : low;
-    }
-    return range_is_exact(high, low);
-}
-
-/* If the sum is exact, it is added to *sump.  Some are added while the range is
- * found, so that the numbers are read once.
- */
-LANES_TARGET static bool LANES_NAME(sum_exact_bf16)(
-    const uint16_t *array, int64_t n, double *sump)
-{
-    enum { SOME = DTN_BLOCK / EXACT_TERMS, HALF = SOME / 2 };
-    uint16_t most[SOME] = { 0 }, least[SOME];
-    float some[2][HALF] = { { 0 } };
-    double lane[HALF];
-    int64_t i = 0;
-
-    memset(least, 0xff, sizeof least);
-    for (; i + SOME <= n; i += SOME) {
-        for (int j = 0; j < SOME; j++)
-            RANGE(array[i + j], most[j], least[j]);
-        for (int j = 0; j < HALF; j++) {
-            uint32_t pair;
-
-            memcpy(&pair, array + i + 2 * j, sizeof pair);
-            some[0][j] += dtn_narrow_float(pair << 16);
-            some[1][j] += dtn_narrow_float(pair & 0xffff0000);
-        }
-    }
-    for (int j = 0; i < n; i++, j++) {
-        RANGE(array[i], most[j], least[j]);
-        some[j % 2][j / 2] += dtn_bf16_widen(array[i]);
-    }
-    if (!LANES_NAME(exact_bf16)(most, least, SOME))
-        return false;
-    for (int j = 0; j < HALF; j++)
-        lane[j] = (double)some[0][j] + (double)some[1][j];
-    HALVE(lane, 16, t + x)
-    HALVE(lane, 8, t + x)
-    HALVE(lane, 4, t + x)
-    HALVE(lane, 2, t + x)
-    *sump += lane[0] + lane[1];
-    return true;
-}
-
-LANES_TARGET static double LANES_NAME(sum_bf16)(const void *elements, int64_t n,
-                                                double total, double m)
-{
-    return n <= DTN_BLOCK && LANES_NAME(sum_exact_bf16)(elements, n, &total)
-        ? total : LANES_NAME(sum_any_bf16)(elements, n, total, m);
-}
-
-/* The same of columns, eight rows at a time.  The rows are far apart: a CPU
- * does not see what is next.
- */
-LANES_TARGET static bool LANES_NAME(sum_exact_columns_bf16)(
-    const uint16_t *x, int64_t apart, int64_t n, int64_t width, double sum[])
-{
-    enum { LATER = 16, LINE = 32 };
-    uint16_t most[DTN_TOTAL_WIDE] = { 0 }, least[DTN_TOTAL_WIDE];
-    int64_t rows;
-
-    memset(least, 0xff, sizeof least);
-    for (; n > 0; n -= rows, x += rows * apart) {
-        rows = n < EXACT_TERMS ? 1 : EXACT_TERMS;
-        for (int64_t r = 0; r < rows && r + LATER < n; r++)
-            for (int64_t k = 0; k < width; k += LINE)
-                __builtin_prefetch(x + (r + LATER) * apart + k);
-        if (rows == 1)
-            for (int64_t k = 0; k < width; k++) {
-                RANGE(x[k], most[k], least[k]);
-                sum[k] += (double)dtn_bf16_widen(x[k]);
-            }
-        else
-            for (int64_t k = 0; k < width; k++) {
-                float some = 0;
-
-                for (int r = 0; r < EXACT_TERMS; r++) {
-                    RANGE(x[r * apart + k], most[k], least[k]);
-                    some += dtn_bf16_widen(x[r * apart + k]);
-                }
-                sum[k] += (double)some;
-            }
-    }
-    return LANES_NAME(exact_bf16)(most, least, width);
-}
-
-LANES_TARGET static void LANES_NAME(sum_columns_bf16)(
-    const void *elements, int64_t apart, int64_t n, int64_t width,
-    double total[])
-{
-    double sum[DTN_TOTAL_WIDE] = { 0 };
-    const uint16_t *x = elements;
-
-    if (n <= DTN_BLOCK && LANES_NAME(sum_exact_columns_bf16)(x, apart, n, width,
-                                                             sum)) {
-        for (int64_t k = 0; k < width; k++)
-            total[k] += sum[k];
-        return;
-    }
-    for (int64_t k = 0; k < width; k += DTN_TOTAL_COLUMNS)
-        LANES_NAME(sum_any_columns_bf16)(
-            x + k, apart, n, width - k < DTN_TOTAL_COLUMNS
-                             ? width - k : DTN_TOTAL_COLUMNS, total + k);
-}
+#include "math/sums_bf16_lanes.h"
 
 #define AT(TOTAL, name, kind) [DTN_TOTAL_##TOTAL] = LANES_NAME(name##_##kind)
-#define ROW(kind) {                                                           \
+#define ROW(kind, squares) {                                                  \
     AT(SUM, sum, kind), AT(PROD, prod, kind), AT(MAX, max, kind),             \
     AT(MIN, min, kind), AT(COUNT, count, kind), AT(ABS, abs, kind),           \
     AT(SQUARES, squares, kind), AT(MOST, most, kind),                         \
@@ -452,11 +349,15 @@ LANES_TARGET static void LANES_NAME(sum_columns_bf16)(
     AT(COUNT, count_columns, kind), AT(ABS, abs_columns, kind),               \
     AT(SQUARES, squares_columns, kind), AT(MOST, most_columns, kind),         \
     AT(LEAST, least_columns, kind) }
+#define NARROW(kind, of) {                                                    \
+    AT(SUM, sum##of, kind), AT(ABS, abs##of, kind),                           \
+    AT(SQUARES, squares##of, kind), AT(MAX, max##of, kind),                   \
+    AT(MIN, min##of, kind) }
 
 static const struct totals_loops LANES_NAME(loops) = {
-    .of = { ROW(f32), ROW(f64), { AT(SUM, sum, bf16) }, { AT(SUM, sum, f16) } },
-    .columns = { COLUMNS(f32), COLUMNS(f64), { AT(SUM, sum_columns, bf16) },
-                 { AT(SUM, sum_columns, f16) } },
+    .of = { ROW(f32, squares), ROW(f64, apart), NARROW(bf16, ), NARROW(f16, ) },
+    .columns = { COLUMNS(f32), COLUMNS(f64), NARROW(bf16, _columns),
+                 NARROW(f16, _columns) },
     .exp = { LANES_NAME(made_exp_f32), LANES_NAME(made_exp_f64) },
     .place = { LANES_NAME(place_f32), LANES_NAME(place_f64) },
 };
@@ -476,7 +377,13 @@ static const struct totals_loops LANES_NAME(loops) = {
 #undef LARGER
 #undef SMALLER
 #undef TOTALS
-#undef RANGE
+#undef ROW_AT
+#undef TOTAL_COLUMNS_OF
+#undef MORE
+#undef MORE_SIZE
+#undef MORE_SQUARE
+#undef MORE_APART
+#undef NARROW
 #undef AT
 #undef ROW
 #undef COLUMNS

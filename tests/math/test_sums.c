@@ -1,8 +1,8 @@
 /* test_sums.c - a sum has the same bits at every vector width
  *
  * Sums of blocks of all lengths, of f64, of f16 and of the same numbers as f32;
- * and of columns of f16, some of which have an infinity or a NaN.  Norms of
- * columns have the bits of norms of rows.
+ * and of columns of f16, some of which have an infinity or a NaN.  Norms and
+ * extremes of columns have the bits of those of rows, and of f32.
  *
  * Without this test, the loop that is written for one width could add in
  * another order than the others, or lose numbers behind the last whole vector.
@@ -125,16 +125,27 @@ static void test_columns(void)
        "width: %d differ", differ);
 }
 
-/* Norms of columns, of which several are computed at once, have the bits that
- * they have as rows: a rank with fewer columns computes them one by one.
+/* Norms and extremes of columns, of which several are computed at once, have
+ * the bits that they have as rows: a rank with fewer columns computes them one
+ * by one.  Those of bf16 and f16 are those of the same numbers as f32.
  */
 enum { LONG = 1100, WIDE = 70 };
 
-static int norms_differ(const struct dtn_array *columns,
-                        const struct dtn_array *rows)
+static void reduce_some(int which, const struct dtn_array *out,
+                        const struct dtn_array *in)
 {
     static const double powers[] = { 0, 1, 2, (double)INFINITY,
-                                     -(double)INFINITY };
+                                     -(double)INFINITY, 0, 1, 2, 0, 0 };
+
+    dtn_reduce_dims(which < 5 ? DTN_REDUCE_NORM : which < 8 ? DTN_REDUCE_POWSUM
+                    : which == 8 ? DTN_REDUCE_MAX : DTN_REDUCE_MIN, out, in,
+                    powers[which]);
+}
+
+static int norms_differ(const struct dtn_array *columns,
+                        const struct dtn_array *rows,
+                        const struct dtn_array *wide)
+{
     const int64_t beside[] = { 1, WIDE }, below[] = { WIDE, 1 };
     double norms[WIDE], wanted[WIDE];
     const struct dtn_array out = dtn_array_packed(norms, DTENSOR_F64, 2,
@@ -142,37 +153,50 @@ static int norms_differ(const struct dtn_array *columns,
     const struct dtn_array to = dtn_array_packed(wanted, DTENSOR_F64, 2, below);
     int differ = 0;
 
-    for (int p = 0; p < 8; p++) {
-        const int kind = p < 5 ? DTN_REDUCE_NORM : DTN_REDUCE_POWSUM;
-
-        dtn_reduce_dims(kind, &out, columns, powers[p % 5]);
-        dtn_reduce_dims(kind, &to, rows, powers[p % 5]);
+    for (int which = 0; which < 10; which++) {
+        reduce_some(which, &to, wide);
+        reduce_some(which, &out, columns);
+        differ += memcmp(norms, wanted, sizeof norms) != 0;
+        memcpy(norms, wanted, sizeof norms);
+        reduce_some(which, &to, rows);
         differ += memcmp(norms, wanted, sizeof norms) != 0;
     }
     return differ;
 }
 
+/* A number; in the first columns now and then 0 and -0, or all of them. */
+static double draw_number(size_t column)
+{
+    if (column < 2 && (column == 0 || rand_below(&seed, 3) == 0))
+        return rand_below(&seed, 2) ? 0.0 : -0.0;
+    return ldexp(rand_below(&seed, 2001) - 1000, rand_below(&seed, 40) - 25);
+}
+
 static void test_norms(enum dtensor_dtype dtype)
 {
-    static double x[LONG * WIDE], turned[LONG * WIDE];
+    static double x[LONG * WIDE], turned[LONG * WIDE], as_f32[LONG * WIDE];
+    const bool narrow = dtn_dtype_is_narrow(dtype);
     const int64_t shape[] = { LONG, WIDE }, other[] = { WIDE, LONG };
     const struct dtn_array in = dtn_array_packed(x, dtype, 2, shape);
     const struct dtn_array rows = dtn_array_packed(turned, dtype, 2, other);
+    const struct dtn_array wide = dtn_array_packed(
+        as_f32, narrow ? DTENSOR_F32 : dtype, 2, other);
     int differ = 0;
 
     for (size_t i = 0; i < LONG; i++)
         for (size_t k = 0; k < WIDE; k++) {
-            const double some = ldexp(rand_below(&seed, 2001) - 1000,
-                                      rand_below(&seed, 40) - 25);
-
-            dtn_store(dtype, x, i * WIDE + k, some);
-            dtn_store(dtype, turned, k * LONG + i, some);
+            dtn_store(dtype, x, i * WIDE + k, draw_number(k));
+            dtn_store(dtype, turned, k * LONG + i,
+                      dtn_load(dtype, x, i * WIDE + k));
+            dtn_store(wide.dtype, as_f32, k * LONG + i,
+                      dtn_load(dtype, x, i * WIDE + k));
         }
     for (int width = 0; width < 3 && dtn_width_force(width); width++)
-        differ += norms_differ(&in, &rows);
+        differ += norms_differ(&in, &rows, &wide);
     dtn_width_force(-1);
-    ok(differ == 0, "norms of columns of %s have the bits of rows",
-       dtensor_dtype_name(dtype));
+    ok(differ == 0, "norms and extremes of columns of %s have the bits of rows "
+       "of %s: %d differ", dtensor_dtype_name(dtype),
+       dtensor_dtype_name(wide.dtype), differ);
 }
 
 int main(void)

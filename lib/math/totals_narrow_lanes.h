@@ -1,0 +1,175 @@
+/* totals_narrow_lanes.h - norms and extremes of bf16 and f16, for one width
+ *
+ * Included by totals_lanes.h, whose macros it uses.  Squares and sizes are
+ * added as f64, in the order in which those of f32 are: they have the same
+ * bits.  Extremes are those of 16-bit whole numbers of the same order.  Where
+ * that is not so, because there is a NaN or the result is a zero, whose sign is
+ * that of the first, the elements are widened.
+ */
+#define INLINE static inline __attribute__((always_inline))
+
+/* A row of up to DTN_TOTAL_COLUMNS columns as f32. */
+LANES_TARGET INLINE void LANES_NAME(wide_bf16)(float to[], const uint16_t *from,
+                                               int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        to[i] = dtn_bf16_widen(from[i]);
+}
+
+LANES_TARGET INLINE void LANES_NAME(wide_f16)(float to[], const uint16_t *from,
+                                              int64_t n)
+{
+#if LANES_WIDTH == 2
+    for (int64_t i = 0; i < n; i += 16) {
+        const __mmask16 some = (__mmask16)(0xffff >> (n - i < 16
+                                                      ? 16 - (n - i) : 0));
+
+        _mm512_storeu_ps(to + i, _mm512_cvtph_ps(
+            _mm256_maskz_loadu_epi16(some, from + i)));
+    }
+#else
+    dtn_widen_f16(to, from, n);
+#endif
+}
+
+#if LANES_WIDTH == 2
+#define LOAD_f16(some, x)                                                     \
+    _mm512_cvtps_pd(_mm256_cvtph_ps(_mm_maskz_loadu_epi16(some, x)))
+#define LOAD_bf16(some, x)                                                    \
+    _mm512_cvtps_pd(_mm256_castsi256_ps(_mm256_slli_epi32(                    \
+        _mm256_cvtepu16_epi32(_mm_maskz_loadu_epi16(some, x)), 16)))
+#endif
+
+/* `total` of columns in turns of DTN_TOTAL_COLUMNS. */
+#define NARROW_TOTAL(name, kind, more, step)                                  \
+    SUM(name, kind, uint16_t, dtn_##kind##_widen, more, step)                 \
+    TOTAL_COLUMNS_OF(name##_few, kind, ROW_WIDE_##kind, (double), 0, step,    \
+                     t + x)                                                   \
+    LANES_TARGET static void LANES_NAME(name##_columns_##kind)(               \
+        const void *elements, int64_t apart, int64_t n, int64_t width,        \
+        double total[])                                                       \
+    {                                                                         \
+        for (int64_t k = 0; k < width; k += DTN_TOTAL_COLUMNS)                \
+            LANES_NAME(name##_few_columns_##kind)(                            \
+                (const uint16_t *)elements + k, apart, n,                     \
+                width - k < DTN_TOTAL_COLUMNS ? width - k                     \
+                                              : DTN_TOTAL_COLUMNS, total + k);\
+    }
+#define ROW_WIDE(kind)                                                        \
+    float row[DTN_TOTAL_COLUMNS];                                             \
+                                                                              \
+    LANES_NAME(wide_##kind)(row, (const uint16_t *)elements + i * apart, width);
+#define ROW_WIDE_bf16 ROW_WIDE(bf16)
+#define ROW_WIDE_f16 ROW_WIDE(f16)
+
+NARROW_TOTAL(squares, bf16, MORE_SQUARE, t + x * x)
+NARROW_TOTAL(squares, f16, MORE_SQUARE, t + x * x)
+NARROW_TOTAL(abs, bf16, MORE_SIZE, t + fabs(x))
+NARROW_TOTAL(abs, f16, MORE_SIZE, t + fabs(x))
+
+/* ------------------------------------------------------------- extremes --- */
+
+#define NARROW_EXTREME(name, kind, better, end, columns_end)                  \
+    LANES_TARGET static double LANES_NAME(name##_##kind)(                     \
+        const void *elements, int64_t n, double total, double m)              \
+    {                                                                         \
+        const uint16_t *x = elements;                                         \
+        int16_t low = INT16_MAX, high = INT16_MIN;                            \
+        float wide[DTN_BLOCK];                                                \
+                                                                              \
+        for (int64_t i = 0; i < n; i++) {                                     \
+            const int16_t key = narrow_key(x[i]);                             \
+                                                                              \
+            low = key < low ? key : low;                                      \
+            high = key > high ? key : high;                                   \
+        }                                                                     \
+        if (narrow_plain_##kind(low, high, end)) {                            \
+            const double e = (double)dtn_##kind##_widen(                      \
+                (uint16_t)narrow_key((uint16_t)end));                         \
+                                                                              \
+            return better(e, total);                                          \
+        }                                                                     \
+        for (int64_t i = 0; i < n; i += DTN_BLOCK) {                          \
+            const int64_t some = n - i < DTN_BLOCK ? n - i : DTN_BLOCK;       \
+                                                                              \
+            dtn_widen_##kind(wide, x + i, some);                              \
+            total = LANES_NAME(name##_f32)(wide, some, total, m);             \
+        }                                                                     \
+        return total;                                                         \
+    }                                                                         \
+    LANES_TARGET static void LANES_NAME(name##_wide_##kind)(                  \
+        const uint16_t *x, int64_t apart, int64_t n, int64_t width,           \
+        double total[])                                                       \
+    {                                                                         \
+        float wide[DTN_TOTAL_WIDE];                                           \
+                                                                              \
+        for (int64_t i = 0; i < n; i++) {                                     \
+            dtn_widen_##kind(wide, x + i * apart, width);                     \
+            for (int64_t k = 0; k < width; k++) {                             \
+                const double e = (double)wide[k];                             \
+                                                                              \
+                total[k] = better(e, total[k]);                               \
+            }                                                                 \
+        }                                                                     \
+    }                                                                         \
+    LANES_TARGET static void LANES_NAME(name##_columns_##kind)(               \
+        const void *elements, int64_t apart, int64_t n, int64_t width,        \
+        double total[])                                                       \
+    {                                                                         \
+        const uint16_t *x = elements;                                         \
+        int16_t low[DTN_TOTAL_WIDE], high[DTN_TOTAL_WIDE];                    \
+        int plain = 1;                                                        \
+                                                                              \
+        LANES_NAME(columns_keys)(x, apart, n, width, low, high);              \
+        for (int64_t k = 0; k < width; k++)                                   \
+            plain &= narrow_plain_##kind(low[k], high[k], columns_end);       \
+        if (!plain) {                                                         \
+            LANES_NAME(name##_wide_##kind)(x, apart, n, width, total);        \
+            return;                                                           \
+        }                                                                     \
+        for (int64_t k = 0; k < width; k++) {                                 \
+            const double e = (double)dtn_##kind##_widen(                      \
+                (uint16_t)narrow_key((uint16_t)columns_end));                 \
+                                                                              \
+            total[k] = better(e, total[k]);                                   \
+        }                                                                     \
+    }
+
+/* The rows are far apart: a CPU does not see what is next. */
+LANES_TARGET static void LANES_NAME(columns_keys)(
+    const uint16_t *x, int64_t apart, int64_t n, int64_t width, int16_t low[],
+    int16_t high[])
+{
+    enum { LATER = 16, LINE = 32 };
+
+    for (int64_t k = 0; k < width; k++) {
+        low[k] = INT16_MAX;
+        high[k] = INT16_MIN;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        const uint16_t *row = x + i * apart;
+
+        for (int64_t k = 0; k < width && i + LATER < n; k += LINE)
+            __builtin_prefetch(row + LATER * apart + k);
+        for (int64_t k = 0; k < width; k++) {
+            const int16_t key = narrow_key(row[k]);
+
+            low[k] = key < low[k] ? key : low[k];
+            high[k] = key > high[k] ? key : high[k];
+        }
+    }
+}
+
+NARROW_EXTREME(max, bf16, LARGER, high, high[k])
+NARROW_EXTREME(max, f16, LARGER, high, high[k])
+NARROW_EXTREME(min, bf16, SMALLER, low, low[k])
+NARROW_EXTREME(min, f16, SMALLER, low, low[k])
+
+#undef INLINE
+#undef LOAD_f16
+#undef LOAD_bf16
+#undef NARROW_TOTAL
+#undef ROW_WIDE
+#undef ROW_WIDE_bf16
+#undef ROW_WIDE_f16
+#undef NARROW_EXTREME
