@@ -1,6 +1,7 @@
 /* extreme.c - where the largest or the least element is */
 #include "math/reduction.h"
 #include "math/block.h"
+#include "math/bundle.h"
 #include "math/loop.h"
 #include "math/totals.h"
 #include "base/dtype.h"
@@ -91,19 +92,66 @@ static int64_t extreme_row(const struct dtn_storage *how, bool largest,
     return found;
 }
 
-static void extreme_run(const struct dtn_loop *loop, bool largest, bool values,
-                        const struct dtn_storage *how, int64_t count)
+/* Element i of the run of an array. */
+static char *run_at(const struct dtn_loop *loop, int array, int64_t i)
 {
-    const int64_t size = (int64_t)loop->size[ELEMENT];
+    return loop->at[array] + i * loop->step[array] *
+                             (int64_t)loop->size[array];
+}
 
-    for (int64_t i = 0; i < loop->run; i++) {
-        char *at = loop->at[ELEMENT] + i * loop->step[ELEMENT] * size;
-        const int64_t found = extreme_row(how, largest, at, count);
+/* `count` elements of the run of an array from i on, as rows of n. */
+static struct dtn_array run_view(const struct dtn_loop *loop, int array,
+                                 enum dtensor_dtype dtype, int64_t i,
+                                 int64_t count, int64_t n, int64_t step)
+{
+    return (struct dtn_array){ .data = run_at(loop, array, i), .dtype = dtype,
+                               .ndim = 2, .shape = { count, n },
+                               .stride = { loop->step[array], step } };
+}
 
-        ((int64_t *)loop->at[INDEX])[i * loop->step[INDEX]] = found;
-        if (values)
-            memcpy(loop->at[VALUE] + i * loop->step[VALUE] * size,
-                   at + found * how->step * size, (size_t)size);
+/* Rows that lie apart, transposed to a buffer. */
+static void extreme_bundle(const struct dtn_loop *loop, bool largest,
+                           bool values, const struct dtn_storage *how,
+                           int64_t n, int64_t i, int64_t count)
+{
+    _Alignas(64) char buffer[DTN_BUNDLE_BYTES];
+    const struct dtn_array in = run_view(loop, ELEMENT, how->dtype, i, count, n,
+                                         how->step);
+    const struct dtn_array index = run_view(loop, INDEX, DTENSOR_I64, i, count,
+                                            1, 0);
+    const struct dtn_array value = run_view(loop, VALUE, how->dtype, i, count,
+                                            1, 0);
+    const struct dtn_array copy = dtn_bundle_take(&in, buffer);
+
+    dtn_extreme(largest, values ? &value : NULL, &index, &copy, 1);
+}
+
+static void extreme_one(const struct dtn_loop *loop, bool largest, bool values,
+                        const struct dtn_storage *how, int64_t n, int64_t i)
+{
+    const size_t size = loop->size[ELEMENT];
+    char *at = run_at(loop, ELEMENT, i);
+    const int64_t found = extreme_row(how, largest, at, n);
+
+    *(int64_t *)run_at(loop, INDEX, i) = found;
+    if (values)
+        memcpy(run_at(loop, VALUE, i), at + found * how->step * (int64_t)size,
+               size);
+}
+
+/* Of rows of n elements. */
+static void extreme_run(const struct dtn_loop *loop, bool largest, bool values,
+                        const struct dtn_storage *how, int64_t n)
+{
+    int64_t count;
+
+    for (int64_t i = 0; i < loop->run; i += count ? count : 1) {
+        count = dtn_bundle_rows(loop->run - i, loop->step[ELEMENT], n,
+                                how->step, loop->size[ELEMENT]);
+        if (count)
+            extreme_bundle(loop, largest, values, how, n, i, count);
+        else
+            extreme_one(loop, largest, values, how, n, i);
     }
 }
 

@@ -7,6 +7,7 @@
  */
 #include "math/reduction.h"
 #include "math/block.h"
+#include "math/bundle.h"
 #include "math/functions.h"
 #include "math/strips.h"
 #include "math/totals.h"
@@ -376,6 +377,34 @@ static void row_reduce(struct reduction *r)
         *(float complex *)out = (float complex)row_complex(r);
 }
 
+/* Rows that lie apart, transposed to a buffer. */
+static void bundle_reduce(const struct reduction *r, int64_t count)
+{
+    _Alignas(64) char buffer[DTN_BUNDLE_BYTES];
+    const struct dtn_array in = dtn_bundle_view(&r->rows, IN, count);
+    const struct dtn_array out = dtn_bundle_view(&r->rows, OUT, count);
+    const struct dtn_array copy = dtn_bundle_take(&in, buffer);
+
+    dtn_reduce_dims(r->kind, &out, &copy, r->p);
+}
+
+static void rows_reduce(struct reduction *r)
+{
+    const enum several several = several_of(r);
+    int64_t count;
+
+    for (bool more = dtn_strips_first(&r->rows); more;
+         more = dtn_strips_skip(&r->rows, count ? count : 1)) {
+        count = several ? several_width(r) : dtn_bundle_strips(&r->rows, IN);
+        if (several)
+            several_reduce(r, several);
+        else if (count)
+            bundle_reduce(r, count);
+        else
+            row_reduce(r);
+    }
+}
+
 void dtn_reduce_dims(enum dtn_reduction_kind kind, const struct dtn_array *out,
                      const struct dtn_array *in, double p)
 {
@@ -390,12 +419,5 @@ void dtn_reduce_dims(enum dtn_reduction_kind kind, const struct dtn_array *out,
         total_of(&r) != DTN_TOTALS && dtn_total_narrow(total_of(&r)))
         r.rows.how[IN].work = in->dtype;         /* widened by the loop       */
 
-    const enum several several = several_of(&r);
-
-    for (bool more = dtn_strips_first(&r.rows); more;
-         more = dtn_strips_skip(&r.rows, several ? several_width(&r) : 1))
-        if (several)
-            several_reduce(&r, several);
-        else
-            row_reduce(&r);
+    rows_reduce(&r);
 }

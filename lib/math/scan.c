@@ -1,5 +1,6 @@
 /* scan.c - sums so far, and the triangles of matrices */
 #include "math/select.h"
+#include "math/bundle.h"
 #include "math/pointwise.h"
 #include "math/strips.h"
 #include "base/dtype.h"
@@ -63,27 +64,50 @@ static union total total_first(enum dtensor_dtype work, bool product)
     return (union total){ .whole = product };
 }
 
+static void row_cumulate(struct dtn_strips *rows, bool product)
+{
+    _Alignas(64) char made[DTN_BLOCK_BYTES], room[DTN_BLOCK_BYTES];
+    const enum dtensor_dtype work = rows->how[1].work;
+    union total total = total_first(work, product);
+
+    for (bool on = dtn_strips_block(rows); on;
+         on = dtn_strips_next_block(rows)) {
+        void *to = dtn_strips_place(rows, 0, made);
+
+        cumulate(work, product, to, dtn_strips_load(rows, 1, room), rows->n,
+                 &total);
+        dtn_strips_store(rows, 0, to, made);
+    }
+}
+
+/* Rows that lie apart, transposed to a buffer and back. */
+static void bundle_cumulate(const struct dtn_strips *rows, bool product,
+                            int64_t count)
+{
+    _Alignas(64) char buffer[DTN_BUNDLE_BYTES];
+    const struct dtn_array in = dtn_bundle_view(rows, 1, count);
+    const struct dtn_array out = dtn_bundle_view(rows, 0, count);
+    const struct dtn_array copy = dtn_bundle_take(&in, buffer);
+
+    dtn_cumulate(product, &copy, &copy, 1);
+    dtn_array_copy(&out, &copy);
+}
+
 void dtn_cumulate(bool product, const struct dtn_array *out,
                   const struct dtn_array *in, int dim)
 {
     const struct dtn_array arrays[] = { *out, *in };
-    const enum dtensor_dtype work = dtn_block_type(in->dtype);
-    _Alignas(64) char made[DTN_BLOCK_BYTES], room[DTN_BLOCK_BYTES];
     struct dtn_strips rows;
+    int64_t count;
 
     dtn_strips_begin(&rows, arrays, 2, 1u << dim);
     for (bool more = dtn_strips_first(&rows); more;
-         more = dtn_strips_next(&rows)) {
-        union total total = total_first(work, product);
-
-        for (bool on = dtn_strips_block(&rows); on;
-             on = dtn_strips_next_block(&rows)) {
-            void *to = dtn_strips_place(&rows, 0, made);
-
-            cumulate(work, product, to, dtn_strips_load(&rows, 1, room), rows.n,
-                     &total);
-            dtn_strips_store(&rows, 0, to, made);
-        }
+         more = dtn_strips_skip(&rows, count ? count : 1)) {
+        count = out->dtype == in->dtype ? dtn_bundle_strips(&rows, 1) : 0;
+        if (count)
+            bundle_cumulate(&rows, product, count);
+        else
+            row_cumulate(&rows, product);
     }
 }
 

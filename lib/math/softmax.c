@@ -7,6 +7,7 @@
 #include "math/softmax.h"
 #include "math/backward.h"
 #include "math/block.h"
+#include "math/bundle.h"
 #include "math/finish.h"
 #include "math/functions.h"
 #include "math/strips.h"
@@ -132,16 +133,35 @@ static void row_softmax(struct dtn_strips *rows, bool logarithm)
     row_finish(rows, logarithm, most, row_sum(rows, IN, most));
 }
 
+/* Rows that lie apart, transposed to a buffer and back. */
+static void bundle_softmax(const struct dtn_strips *rows, bool logarithm,
+                           int64_t count)
+{
+    _Alignas(64) char buffer[DTN_BUNDLE_BYTES];
+    const struct dtn_array in = dtn_bundle_view(rows, IN, count);
+    const struct dtn_array out = dtn_bundle_view(rows, OUT, count);
+    const struct dtn_array copy = dtn_bundle_take(&in, buffer);
+
+    dtn_softmax(logarithm, &copy, &copy, 1);
+    dtn_array_copy(&out, &copy);
+}
+
 void dtn_softmax(bool logarithm, const struct dtn_array *out,
                  const struct dtn_array *in, int dim)
 {
     const struct dtn_array arrays[] = { *out, *in };
     struct dtn_strips rows;
+    int64_t count;
 
     dtn_strips_begin(&rows, arrays, 2, 1u << dim);
     for (bool more = dtn_strips_first(&rows); more;
-         more = dtn_strips_next(&rows))
-        row_softmax(&rows, logarithm);
+         more = dtn_strips_skip(&rows, count ? count : 1)) {
+        count = dtn_bundle_strips(&rows, IN);
+        if (count)
+            bundle_softmax(&rows, logarithm, count);
+        else
+            row_softmax(&rows, logarithm);
+    }
 }
 
 void dtn_softmax_sum(const struct dtn_array *sum, const struct dtn_array *in,

@@ -168,7 +168,7 @@ def more_cases(rows, columns, dtype):
             ("of all", "x", [0, 1], ()),
             ("of the middle", "d", [1], (deep[0], columns)),
             ("of outer two", "d", [0, 1], (columns,)),
-            ("of first, last", "d", [0, 2], (deep[1],))):
+            ("of first and last", "d", [0, 2], (deep[1],))):
         arg = "dim=" + "+".join(map(str, dims))
         yield (f"sum {name}", "sum", arg, shape, out,
                lambda i, o, d=dims: aten.sum.IntList_out(i[0], d, out=o))
@@ -177,7 +177,7 @@ def more_cases(rows, columns, dtype):
         yield (f"norm {name}", "norm", "p=2," + arg, shape, out,
                lambda i, o, d=dims: aten.linalg_vector_norm.out(i[0], 2, d,
                                                                 out=o))
-    yield ("argmax, middle", "argmax", "dim=1", "d", (deep[0], columns),
+    yield ("argmax of the middle", "argmax", "dim=1", "d", (deep[0], columns),
            lambda i, o: aten.argmax.out(i[0], 1, out=o))
     for dim in (0, 1):
         out = ((columns,), (rows,))[dim]
@@ -192,19 +192,20 @@ def more_cases(rows, columns, dtype):
                lambda i, o, d=dim: aten.logsumexp.out(i[0], [d], out=o))
         yield (f"cumsum of {dim}", "cumsum", f"dim={dim}", "x", whole,
                lambda i, o, d=dim: aten.cumsum.out(i[0], d, out=o))
-    for name, shape, dim in (("columns", "x", 0), ("the middle", "d", 1)):
+    for name, shape, dim in (("of columns", "x", 0),
+                             ("of the middle", "d", 1)):
         out = whole if shape == "x" else deep
-        yield (f"softmax, {name}", "softmax", f"dim={dim}", shape, out,
+        yield (f"softmax {name}", "softmax", f"dim={dim}", shape, out,
                lambda i, o, d=dim: aten._softmax.out(i[0], d, False, out=o))
-        yield (f"log_softmax, {name}", "log_softmax", f"dim={dim}", shape, out,
+        yield (f"log_softmax {name}", "log_softmax", f"dim={dim}", shape, out,
                lambda i, o, d=dim: aten._log_softmax.out(i[0], d, False,
                                                          out=o))
     yield ("transpose", "transpose", "dim=0+1", "x", (columns, rows),
            lambda i, o: o.copy_(i[0].t()))
-    yield ("permute 1,0,2", "permute", "dim=1+0+2", "d",
+    yield ("permute 102", "permute", "dim=1+0+2", "d",
            (deep[1], deep[0], columns),
            lambda i, o: o.copy_(i[0].permute(1, 0, 2)))
-    yield ("permute 2,0,1", "permute", "dim=2+0+1", "d",
+    yield ("permute 201", "permute", "dim=2+0+1", "d",
            (columns, deep[0], deep[1]),
            lambda i, o: o.copy_(i[0].permute(2, 0, 1)))
     yield ("clone", "clone", "", "x", whole, lambda i, o: o.copy_(i[0]))

@@ -1,0 +1,134 @@
+/* test_bundle.c - rows that lie apart have the results of rows without gaps
+ *
+ * Columns of a matrix, transposed some at a time to a buffer, beside the same
+ * numbers as rows: softmax, sums so far, reductions of a row at a time, and
+ * where extremes are.  Then transpositions of all types, element by element.
+ *
+ * Without this test, the last columns, which fill no bundle or no square of the
+ * transposition, could be those of another row.
+ */
+#include "math/array.h"
+#include "math/reduction.h"
+#include "math/select.h"
+#include "math/softmax.h"
+#include "base/dtype.h"
+#include "dtensor.h"
+#include "tests/math/sample.h"
+#include "tests/support/rand.h"
+#include "tests/support/tap.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { LONG = 1100, WIDE = 70, CASES = 7 };
+
+static uint64_t seed;
+
+/* Case `which` of rows along dimension `dim`. */
+static void compute(int which, const struct dtn_array *out,
+                    const struct dtn_array *in, int dim)
+{
+    static const enum dtn_reduction_kind kinds[] = {
+        DTN_REDUCE_VAR, DTN_REDUCE_LOGSUMEXP, DTN_REDUCE_ANY };
+    const int64_t shape[] = { dim ? in->shape[0] : 1, dim ? 1 : in->shape[1] };
+    struct dtn_array one = dtn_array_packed(out->data, in->dtype, 2, shape);
+
+    if (which < 2) {
+        dtn_softmax(which, out, in, dim);
+    } else if (which == 2) {
+        dtn_cumulate(false, out, in, dim);
+    } else if (which == 3) {
+        one.dtype = DTENSOR_I64;
+        dtn_extreme(true, NULL, &one, in, dim);
+    } else {
+        one.dtype = which == 6 ? DTENSOR_BOOL : in->dtype;
+        dtn_reduce_dims(kinds[which - 4], &one, in, 1);
+    }
+}
+
+/* How many bytes of case `which` differ. */
+static int case_differs(int which, const struct dtn_array *columns)
+{
+    static double made[LONG * WIDE], wanted[LONG * WIDE], turned[LONG * WIDE];
+    static double x[LONG * WIDE];
+    const int64_t shape[] = { columns->shape[1], columns->shape[0] };
+    const struct dtn_array across = dtn_array_swapped(columns, 0, 1);
+    const struct dtn_array rows = dtn_array_packed(x, columns->dtype, 2, shape);
+    const struct dtn_array to = dtn_array_packed(made, columns->dtype, 2,
+                                                 columns->shape);
+    const struct dtn_array want = dtn_array_packed(wanted, columns->dtype, 2,
+                                                   shape);
+    const struct dtn_array back = dtn_array_packed(turned, columns->dtype, 2,
+                                                   shape);
+    const struct dtn_array view = dtn_array_swapped(&to, 0, 1);
+
+    memset(made, 0, sizeof made);
+    memset(wanted, 0, sizeof wanted);
+    dtn_array_copy(&rows, &across);
+    compute(which, &to, columns, 0);
+    compute(which, &want, &rows, 1);
+    if (which >= 3)
+        return memcmp(made, wanted, (size_t)shape[0] * 8) != 0;
+    dtn_array_copy(&back, &view);
+    return memcmp(turned, wanted, (size_t)dtn_array_count(&want) *
+                                  dtensor_dtype_size(want.dtype)) != 0;
+}
+
+static void test_rows(enum dtensor_dtype dtype)
+{
+    int differ = 0;
+
+    for (int i = 0; i < 12; i++) {
+        const int64_t shape[] = { i == 0 ? LONG : 2 + rand_below(&seed, LONG),
+                                  i == 0 ? WIDE : 1 + rand_below(&seed, WIDE) };
+        struct dtn_array in = sample_new(&seed, dtype, 2, shape, false);
+
+        sample_fill(&seed, &in, false);
+        for (int which = 0; which < CASES; which++)
+            differ += case_differs(which, &in);
+        sample_free(&in);
+    }
+    ok(differ == 0, "columns of %s have the bits of rows: %d differ",
+       dtensor_dtype_name(dtype), differ);
+}
+
+static int transposed_wrong(enum dtensor_dtype dtype)
+{
+    const int64_t shape[] = { 1 + rand_below(&seed, 70),
+                              1 + rand_below(&seed, 70) };
+    const int64_t other[] = { shape[1], shape[0] };
+    struct dtn_array in = sample_new(&seed, dtype, 2, shape, false);
+    struct dtn_array out = sample_new(&seed, dtype, 2, other, false);
+    const struct dtn_array view = dtn_array_swapped(&in, 0, 1);
+    int64_t index[2] = { 0 };
+    int wrong = 0;
+
+    sample_fill(&seed, &in, true);
+    dtn_array_copy(&out, &view);
+    do {
+        const int64_t at[] = { index[1], index[0] };
+
+        wrong += memcmp(sample_at(&out, index), sample_at(&in, at),
+                        dtensor_dtype_size(dtype)) != 0;
+    } while (sample_next(&out, index));
+    sample_free(&in);
+    sample_free(&out);
+    return wrong;
+}
+
+int main(void)
+{
+    int wrong = 0;
+
+    seed = rand_seed(11);
+    test_rows(DTENSOR_F32);
+    test_rows(DTENSOR_F64);
+    test_rows(DTENSOR_BF16);
+    test_rows(DTENSOR_F16);
+    for (int i = 0; i < 20 * DTENSOR_NDTYPES; i++)
+        wrong += transposed_wrong((enum dtensor_dtype)(i % DTENSOR_NDTYPES));
+    ok(wrong == 0, "transposed matrices of all types: %d elements wrong",
+       wrong);
+    return done();
+}
