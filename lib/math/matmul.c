@@ -119,13 +119,20 @@ static bool tiles_take(const struct product *p)
     return product_is_float(p, TILES_LEAST) && p->n >= 16 && p->m >= 4;
 }
 
-/* Narrow floats would have to be copied as f32 for a BLAS. */
+/* Are the tiles faster than the BLAS?  They are 32 columns wide, and a BLAS
+ * would need copies of narrow floats as f32.
+ */
+static bool tiles_win(const struct product *p)
+{
+    return tiles_take(p) &&
+           (p->dtype != p->work || (p->n >= 32 && dtn_blas_behind()));
+}
+
 static bool product_by_blas(const struct product *p)
 {
     return product_is_float(p, BLAS_LEAST) && !(p->flags & DTN_MATMUL_REPRO) &&
            p->m < INT32_MAX && p->n < INT32_MAX && p->k < INT32_MAX &&
-           dtn_blas_ok() && !(tiles_take(p) && (dtn_blas_behind() ||
-                                                p->dtype != p->work));
+           dtn_blas_ok() && !tiles_win(p);
 }
 
 /* Can rows x columns elements of these strides be given to a BLAS?  Then
@@ -209,24 +216,36 @@ static struct dtn_array copy_at(const struct product *p, char *workspace,
                             shape);
 }
 
+/* The factor where it lies, or a copy of it, `before` bytes behind the start of
+ * the workspace.
+ */
+static void *factor_at(const struct product *p, bool copied, char *at,
+                       int64_t rows, int64_t columns, const int64_t stride[2],
+                       char *workspace, size_t before)
+{
+    if (!copied)
+        return at;
+
+    const struct dtn_array from = matrix_at(p->dtype, at, rows, columns,
+                                            stride);
+    const struct dtn_array copy = copy_at(p, workspace, before, rows, columns);
+
+    dtn_cast(&copy, &from);
+    return copy.data;
+}
+
 /* The result where it lies, or a copy of it in the workspace. */
 static void blas_run(const struct product *p, char *const at[3], char *out,
-                     char *workspace, struct copies *c)
+                     char *workspace, const struct copies *c)
 {
-    const struct dtn_array ac = copy_at(p, workspace, c->out_bytes, p->m, p->k);
-    const struct dtn_array bc = copy_at(p, workspace, c->out_bytes + c->a_bytes,
-                                        p->k, p->n);
-    const struct dtn_array a = matrix_at(p->dtype, at[1], p->m, p->k, p->a);
-    const struct dtn_array b = matrix_at(p->dtype, at[2], p->k, p->n, p->b);
+    struct dtn_blas_call call = c->call;
 
-    if (c->a)
-        dtn_cast(&ac, &a);
-    if (c->b)
-        dtn_cast(&bc, &b);
-    c->call.a.data = c->a ? ac.data : at[1];
-    c->call.b.data = c->b ? bc.data : at[2];
-    c->call.out.data = out;
-    dtn_blas_multiply(&c->call);
+    call.a.data = factor_at(p, c->a, at[1], p->m, p->k, p->a, workspace,
+                            c->out_bytes);
+    call.b.data = factor_at(p, c->b, at[2], p->k, p->n, p->b, workspace,
+                            c->out_bytes + c->a_bytes);
+    call.out.data = out;
+    dtn_blas_multiply(&call);
 }
 
 static struct dtn_tiles_call tiles_call(const struct product *p,
@@ -252,22 +271,31 @@ static void tiles_run(const struct product *p, char *const at[3], char *out,
     dtn_tiles_multiply(&call, workspace + c->out_bytes);
 }
 
-static void product_float(const struct product *p, bool by_blas,
-                          char *const at[3], char *workspace)
+static void run(const struct product *p, bool by_blas, char *const at[3],
+                char *out, char *workspace, const struct copies *c)
 {
-    struct copies c = copies_of(p, by_blas);
+    if (by_blas)
+        blas_run(p, at, out, workspace, c);
+    else
+        tiles_run(p, at, out, workspace, c);
+}
+
+static void product_float(const struct product *p, bool by_blas,
+                          char *const at[3], char *workspace,
+                          const struct copies *c)
+{
+    if (!c->out) {
+        run(p, by_blas, at, at[0], workspace, c);
+        return;
+    }
+
     const struct dtn_array out = matrix_at(p->dtype, at[0], p->m, p->n, p->out);
     const struct dtn_array copy = copy_at(p, workspace, 0, p->m, p->n);
-    char *to = c.out ? workspace : at[0];
 
-    if (c.out && p->flags & DTN_MATMUL_ADD)
+    if (p->flags & DTN_MATMUL_ADD)
         dtn_cast(&copy, &out);
-    if (by_blas)
-        blas_run(p, at, to, workspace, &c);
-    else
-        tiles_run(p, at, to, workspace, &c);
-    if (c.out)
-        dtn_cast(&out, &copy);
+    run(p, by_blas, at, workspace, workspace, c);
+    dtn_cast(&out, &copy);
 }
 
 /* -------------------------------------------------------------- batch --- */
@@ -312,6 +340,7 @@ void dtn_matmul(const struct dtn_array *out, const struct dtn_array *a,
     const struct product p = product_of(out, a, b, flags);
     const bool by_blas = product_by_blas(&p);
     const bool copied = by_blas || tiles_take(&p);
+    const struct copies copies = copies_of(&p, by_blas);
     const struct dtn_array batches[3] = { batch_of(out, out), batch_of(a, out),
                                           batch_of(b, out) };
     struct dtn_loop loop;
@@ -324,7 +353,7 @@ void dtn_matmul(const struct dtn_array *out, const struct dtn_array *a,
             for (int k = 0; k < 3; k++)
                 at[k] = batch_at(&loop, k, i);
             if (copied)
-                product_float(&p, by_blas, at, workspace);
+                product_float(&p, by_blas, at, workspace, &copies);
             else
                 product_own(&p, at[0], at[1], at[2]);
         }

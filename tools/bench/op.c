@@ -6,14 +6,13 @@
  * of the slowest rank.  A decision, or a call on small tensors, takes less time
  * than the clock can resolve, so many are timed together.
  */
-#include "config.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/launch.h"
 #include "tools/bench/op.h"
+#include "tools/bench/op_blas.h"
 #include "tools/bench/session.h"
 #include "dtensor.h"
 
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,56 +73,36 @@ static int call_case(struct op_ready *r, double *usp, struct dtensor_error *err)
 
 /* ---------------------------------------------------------------- bound --- */
 
-typedef void sgemm_f(int order, int ta, int tb, int m, int n, int k,
-                     float alpha, const float *a, int lda, const float *b,
-                     int ldb, float beta, float *c, int ldc);
-
-/* The BLAS, if the library has loaded one by now; loading it here would start
- * its threads.
- */
-static sgemm_f *bound_blas(void)
-{
-    sgemm_f *sgemm = NULL;
-#ifdef DTN_BLAS
-    void *handle = dlopen(DTN_BLAS, RTLD_NOW | RTLD_NOLOAD);
-
-    if (handle) {
-        *(void **)&sgemm = dlsym(handle, "cblas_sgemm");
-        dlclose(handle);
-    }
-#endif
-    return sgemm;
-}
-
 /* Of one rank; with more the operands may have to move. */
-static void bound_product(const struct op_run *run, const struct op_ready *r,
-                          sgemm_f *sgemm)
+static bool bound_product(const struct op_run *run, const struct op_ready *r)
 {
-    enum { ROW_MAJOR = 101, AS_IT_IS = 111, TRANSPOSED = 112 };
-    const int m = (int)run->opt->shape[0], k = (int)run->opt->shape[1];
-    const int turned = r->what->inputs[1] == 'y';
+    const struct op_options *opt = run->opt;
+    const int m = (int)opt->shape[0], k = (int)opt->shape[1];
 
-    sgemm(ROW_MAJOR, AS_IT_IS, turned ? TRANSPOSED : AS_IT_IS, m, m, k, 1,
-          dtensor_to_local(r->in[0]), k, dtensor_to_local(r->in[1]),
-          turned ? k : m, 0, dtensor_to_local(r->out), m);
+    return opt->ranks == 1 &&
+           (opt->dtype == DTENSOR_F32 || opt->dtype == DTENSOR_F64) &&
+           op_blas_multiply(&(struct op_gemm){
+               .dtype = opt->dtype, .m = m, .n = m, .k = k,
+               .b_transposed = r->what->inputs[1] == 'y',
+               .a = dtensor_to_local(r->in[0]),
+               .b = dtensor_to_local(r->in[1]),
+               .out = dtensor_to_local(r->out) });
 }
 
 /* Time the bound of a case; false: there is none. */
 static bool bound_time(const struct op_run *run, const struct op_ready *r,
                        double *usp)
 {
-    const bool product = r->what->kind == OP_MULTIPLIES;
-    const bool fits = run->opt->ranks == 1 && run->opt->dtype == DTENSOR_F32;
-    sgemm_f *sgemm = product && fits ? bound_blas() : NULL;
-    int64_t start;
+    const int64_t start = session_now_ns();
 
-    if (product ? !sgemm : r->what->kind != OP_MOVES)
-        return false;
-    start = session_now_ns();
-    if (product)
-        bound_product(run, r, sgemm);
-    else
+    if (r->what->kind == OP_MULTIPLIES) {
+        if (!bound_product(run, r))
+            return false;
+    } else if (r->what->kind == OP_MOVES) {
         memcpy(run->bound[0], run->bound[1], (size_t)r->bytes / 2);
+    } else {
+        return false;
+    }
     *usp = (double)(session_now_ns() - start) / 1e3;
     return true;
 }
@@ -181,6 +160,8 @@ static int measure_all(struct op_run *run, struct dtensor_error *err)
 {
     int rc = 0;
 
+    if (run->rank == 0)
+        op_report_header(run->opt, stdout);
     for (int i = 0; i < run->opt->ncases && rc == 0; i++) {
         struct op_ready ready;
 
@@ -222,11 +203,11 @@ static int op_rank(const struct op_options *opt, struct dtensor_error *err)
     struct op_run run = { .opt = opt };
     int rc = op_open(&run, err);
 
-    if (rc == 0 && run.rank == 0)
-        op_report_header(opt, stdout);
-    if (rc == 0)
+    if (rc == 0 && opt->products)
+        rc = op_products(run.ctx, opt, err);
+    else if (rc == 0)
         rc = measure_all(&run, err);
-    if (rc == 0 && run.rank == 0)
+    if (rc == 0 && run.rank == 0 && !opt->products)
         op_report_targets(opt, run.rows, stdout);
     if (rc == 0 && run.rank == 0 && opt->json &&
         !op_report_json(opt, run.rows))

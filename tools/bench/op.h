@@ -4,6 +4,7 @@
  * op_cases.c    what can be measured, and the tensors for it
  * op.c          measuring
  * op_report.c   the table, JSON, and what they say of the targets
+ * op_products.c products of many shapes beside the BLAS
  */
 #ifndef BENCH_OP_H
 #define BENCH_OP_H
@@ -24,6 +25,7 @@ struct op_options {
     const char *others;           /* and of others of two dimensions          */
     const char *json;             /* file, or "-"; NULL: none                 */
     bool repro;                   /* measure under repro                      */
+    bool products;                /* products of many shapes instead          */
     bool help;                    /* print the help, and end                  */
     int ncases;                   /* number of cases                          */
     const struct op_case **cases; /* [ncases] in the order asked for          */
@@ -91,6 +93,10 @@ void op_report_targets(const struct op_options *opt,
                        const struct op_result rows[], FILE *stream);
 bool op_report_json(const struct op_options *opt,
                     const struct op_result rows[]);
+
+/* Measure products of many shapes, of opt->dtype, and print them. */
+int op_products(struct dtensor_ctx *ctx, const struct op_options *opt,
+                struct dtensor_error *err);
 
 /* `dtensor-bench op ...`, from argv[0] "op" on; returns the exit code. */
 int op_main(int argc, char *argv[]);

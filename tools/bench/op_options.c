@@ -13,7 +13,7 @@
 
 enum op_option {
     OP_SHAPE, OP_DTYPE, OP_RANKS, OP_FIRST, OP_OTHERS, OP_ITERS, OP_REPRO,
-    OP_JSON, OP_HELP, OP_NOPTIONS
+    OP_PRODUCTS, OP_JSON, OP_HELP, OP_NOPTIONS
 };
 
 static const struct mode_row op_rows[OP_NOPTIONS] = {
@@ -24,6 +24,7 @@ static const struct mode_row op_rows[OP_NOPTIONS] = {
     [OP_OTHERS] = { "others", "P", "that of the other matrices (S(0))" },
     [OP_ITERS] = { "iters", "N", "times that each is measured (30)" },
     [OP_REPRO] = { "repro", NULL, "products with the same bits everywhere" },
+    [OP_PRODUCTS] = { "products", NULL, "only products, of many shapes" },
     [OP_JSON] = { "json", "FILE", "all results as JSON; - is stdout" },
     [OP_HELP] = { "help", NULL, "print this" },
 };
@@ -48,6 +49,7 @@ static bool op_set(int which, const char *text, void *options, char *why,
         snprintf(why, why_size, "--json: built without libjansson");
         return report_has_json();
     case OP_REPRO:    opt->repro = true; return true;
+    case OP_PRODUCTS: opt->products = true; return true;
     case OP_HELP:     opt->help = true; return true;
     case OP_NOPTIONS: break;
     }
@@ -77,6 +79,21 @@ static bool op_names(struct op_options *opt, int n, char *names[],
     return opt->cases != NULL;
 }
 
+/* The BLAS has loops for two types, and one rank. */
+static bool op_products_fit(const struct op_options *opt, char *why,
+                            size_t why_size)
+{
+    const bool fit = !opt->products || opt->help ||
+                     ((opt->dtype == DTENSOR_F32 ||
+                       opt->dtype == DTENSOR_F64) && opt->ranks == 1 &&
+                      !opt->json);
+
+    if (!fit)
+        snprintf(why, why_size, "--products: f32 or f64 on one rank, without "
+                 "--json");
+    return fit;
+}
+
 static const struct mode op_mode = { "op", op_rows, OP_NOPTIONS, op_set };
 
 bool op_options_parse(struct op_options *opt, int argc, char *argv[],
@@ -88,7 +105,8 @@ bool op_options_parse(struct op_options *opt, int argc, char *argv[],
     };
     return mode_parse(&op_mode, argc, argv, opt, why, why_size) &&
            (opt->help ||
-            op_names(opt, argc - optind, argv + optind, why, why_size));
+            op_names(opt, argc - optind, argv + optind, why, why_size)) &&
+           op_products_fit(opt, why, why_size);
 }
 
 void op_options_help(FILE *stream)
