@@ -12,6 +12,7 @@
  */
 #include "base/box.h"
 #include "base/compiler.h"
+#include "base/copy.h"
 #include "base/dtype.h"
 #include "base/reduce.h"
 #include "base/transpose.h"
@@ -209,6 +210,14 @@ static void plane_any(const struct plane *p, char *dst, const char *src)
     plane_copy(p, p->bytes, dst, src);
 }
 
+/* Each row is copies of one element. */
+static void plane_spread(const struct plane *p, char *dst, const char *src)
+{
+    for (int64_t r = 0; r < p->rows; r++)
+        dtn_copy_spread(dst + r * p->dst_row, src + r * p->src_row, p->bytes,
+                        (size_t)p->cols);
+}
+
 /* Of a transposition in squares; NULL: this is none. */
 static plane_f *plane_transposes(const struct plane *p)
 {
@@ -229,6 +238,9 @@ static plane_f *plane_find(const struct plane *p)
         { 16, plane_16 }, { 32, plane_32 }, { 64, plane_64 }
     };
 
+    if (p->src_col == 0 && p->dst_col == (int64_t)p->bytes &&
+        64 % p->bytes == 0)
+        return plane_spread;
     if (plane_transposes(p))
         return plane_transposes(p);
     for (size_t i = 0; i < DTN_COUNT(planes); i++)

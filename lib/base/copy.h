@@ -25,6 +25,26 @@ static inline void dtn_copy(void *dst, const void *src, size_t bytes)
     memcpy(to, from, bytes);
 }
 
+/* `count` copies of an element of `size` bytes, a divisor of 64, one after the
+ * other: a line of 64 bytes at a time.
+ */
+static inline void dtn_copy_spread(void *dst, const void *element, size_t size,
+                                   size_t count)
+{
+    enum { LINE = 64 };
+    const size_t total = size * count;
+    size_t done = size < total ? size : total;
+    char *to = dst;
+
+    memcpy(to, element, done);
+    for (; done < LINE && done < total; done *= 2)
+        memcpy(to + done, to, done < total - done ? done : total - done);
+    for (; done + LINE <= total; done += LINE)
+        memcpy(to + done, to, LINE);
+    if (done < total)
+        memcpy(to + done, to, total - done);
+}
+
 /* memcpy() with non-temporal stores.  The fence orders them before all later
  * stores: a CPU that sees a later store also sees the copied bytes.
  */

@@ -7,6 +7,7 @@
  */
 #include "math/block.h"
 #include "math/widen.h"
+#include "base/copy.h"
 #include "base/dtype.h"
 #include "base/reduce.h"
 #include "dtensor.h"
@@ -78,22 +79,6 @@ static void scatter(enum dtensor_dtype dtype, void *to, const void *from,
     }
 }
 
-/* n times the element at `from`, a line of 64 bytes at a time. */
-static void spread(size_t size, char *to, const void *from, int64_t n)
-{
-    enum { LINE = 64 };
-    const size_t total = size * (size_t)n;
-    size_t done = size;
-
-    memcpy(to, from, size);
-    for (; done < LINE && done < total; done *= 2)
-        memcpy(to + done, to, done < total - done ? done : total - done);
-    for (; done + LINE <= total; done += LINE)
-        memcpy(to + done, to, LINE);
-    if (done < total)
-        memcpy(to + done, to, total - done);
-}
-
 /* --------------------------------------------------------------- types --- */
 
 /* lib/base has vector loops for floats of 8 bits and for integers. */
@@ -157,8 +142,7 @@ static void block_spread(const struct dtn_storage *how, const void *at,
         widen(how->dtype, one, at, 1);
         at = one;
     }
-    if (n > 0)
-        spread(dtn_dtype_size(how->work), buffer, at, n);
+    dtn_copy_spread(buffer, at, dtn_dtype_size(how->work), (size_t)n);
 }
 
 const void *dtn_block_load(const struct dtn_storage *how, const void *at,

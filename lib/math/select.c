@@ -3,6 +3,10 @@
  * A gather walks over the result, the index, and the operand with stride 0
  * along the dimension: the index then says how many strides to go.
  */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)
+#pragma GCC optimize("O3")
+#endif
+
 #include "math/select.h"
 #include "math/loop.h"
 #include "math/pointwise.h"
@@ -22,6 +26,31 @@ static int64_t index_at(const struct dtn_loop *loop, int array, int64_t i)
                                   : *(const int32_t *)at;
 }
 
+/* Are all n numbers of the run from 0 to size - 1?  Of those that are, neither x
+ * nor size - 1 - x has a sign.
+ */
+#define WITHIN(T, U)                                                          \
+    static bool within_##T(const void *run, int64_t n, int64_t size)          \
+    {                                                                         \
+        const U *x = run, last = (U)(size - 1);                               \
+        U signs = 0;                                                          \
+                                                                              \
+        for (int64_t i = 0; i < n; i++)                                       \
+            signs |= x[i] | (last - x[i]);                                    \
+        return signs >> (8 * sizeof signs - 1) == 0;                          \
+    }
+
+WITHIN(int64_t, uint64_t)
+WITHIN(int32_t, uint32_t)
+
+static bool run_within(const struct dtn_loop *loop, int64_t size)
+{
+    if (loop->step[0] != 1 || size < 1)
+        return false;
+    return loop->size[0] == 8 ? within_int64_t(loop->at[0], loop->run, size)
+         : size <= INT32_MAX && within_int32_t(loop->at[0], loop->run, size);
+}
+
 int64_t dtn_index_wrong(const struct dtn_array *index, int64_t size,
                         int64_t *value)
 {
@@ -29,15 +58,19 @@ int64_t dtn_index_wrong(const struct dtn_array *index, int64_t size,
     int64_t place = 0;
 
     dtn_loop_begin(&loop, index, 1);
-    for (bool more = !loop.empty; more; more = dtn_loop_next(&loop))
-        for (int64_t i = 0; i < loop.run; i++, place++) {
+    for (bool more = !loop.empty; more; more = dtn_loop_next(&loop)) {
+        const bool within = run_within(&loop, size);
+
+        for (int64_t i = 0; i < loop.run && !within; i++) {
             const int64_t found = index_at(&loop, 0, i);
 
             if (found < 0 || found >= size) {
                 *value = found;
-                return place;
+                return place + i;
             }
         }
+        place += loop.run;
+    }
     return -1;
 }
 
@@ -125,31 +158,6 @@ void dtn_embedding_backward(const struct dtn_array *table,
         }
 }
 
-void dtn_index_select(const struct dtn_array *out, const struct dtn_array *in,
-                      int dim, const struct dtn_array *index, int64_t first)
-{
-    const int64_t n = in->shape[dim];
-    struct dtn_loop loop;
-    int64_t place = 0;
-
-    dtn_loop_begin(&loop, index, 1);
-    for (bool more = !loop.empty; more; more = dtn_loop_next(&loop))
-        for (int64_t i = 0; i < loop.run; i++, place++) {
-            const int64_t found = index_at(&loop, 0, i) - first;
-            const bool here = found >= 0 && found < n;
-            const struct dtn_array to = dtn_array_selected(out, dim, place);
-
-            if (here) {
-                const struct dtn_array from = dtn_array_selected(in, dim,
-                                                                 found);
-
-                dtn_array_copy(&to, &from);
-            } else {
-                dtn_array_fill(&to, 0);
-            }
-        }
-}
-
 /* ----------------------------------------------------- gather, scatter --- */
 
 enum { ELEMENT, WHERE, TABLE };
@@ -179,24 +187,89 @@ static char *loop_at(const struct dtn_loop *loop, int array, int64_t i)
                              (int64_t)loop->size[array];
 }
 
+/* The element of the run of the table that is `found` strides on; 0: it is of
+ * another rank.
+ */
+#define GATHER(bytes, T)                                                      \
+    static void gather_##bytes(const struct dtn_loop *loop, int64_t stride,   \
+                               int64_t n, int64_t first)                      \
+    {                                                                         \
+        const int64_t to = loop->step[ELEMENT], step = loop->step[TABLE];     \
+        const T *table = (const void *)loop->at[TABLE];                       \
+        T *out = (void *)loop->at[ELEMENT];                                   \
+        static const T none;                                                  \
+                                                                              \
+        for (int64_t i = 0; i < loop->run; i++) {                             \
+            const int64_t found = index_at(loop, WHERE, i) - first;           \
+                                                                              \
+            out[i * to] = found >= 0 && found < n                             \
+                ? table[i * step + found * stride] : none;                    \
+        }                                                                     \
+    }
+
+struct gather_pair { uint64_t part[2]; };
+GATHER(1, uint8_t)
+GATHER(2, uint16_t)
+GATHER(4, uint32_t)
+GATHER(8, uint64_t)
+GATHER(16, struct gather_pair)
+
 void dtn_array_gather(const struct dtn_array *out, const struct dtn_array *in,
                       int dim, const struct dtn_array *index, int64_t first)
 {
-    const int64_t n = in->shape[dim], stride = in->stride[dim];
+    typedef void gather_f(const struct dtn_loop *loop, int64_t stride,
+                          int64_t n, int64_t first);
+    static gather_f *const of[] = { [1] = gather_1, [2] = gather_2,
+                                    [4] = gather_4, [8] = gather_8,
+                                    [16] = gather_16 };
     struct dtn_loop loop;
 
     table_begin(&loop, out, index, in, dim);
     for (bool more = !loop.empty; more; more = dtn_loop_next(&loop))
-        for (int64_t i = 0; i < loop.run; i++) {
-            const int64_t found = index_at(&loop, WHERE, i) - first;
-            char *to = loop_at(&loop, ELEMENT, i);
+        of[loop.size[TABLE]](&loop, in->stride[dim], in->shape[dim], first);
+}
 
-            if (found >= 0 && found < n)
-                memcpy(to, loop_at(&loop, TABLE, i) +
-                           found * stride * (int64_t)loop.size[TABLE],
-                       loop.size[TABLE]);
-            else
-                memset(to, 0, loop.size[TABLE]);
+/* The index, which has one dimension, as it is for each element of `out`. */
+static struct dtn_array index_spread(const struct dtn_array *out, int dim,
+                                     const struct dtn_array *index)
+{
+    struct dtn_array all = *out;
+
+    all.data = index->data;
+    all.dtype = index->dtype;
+    for (int d = 0; d < all.ndim; d++)
+        all.stride[d] = d == dim ? index->stride[0] : 0;
+    return all;
+}
+
+void dtn_index_select(const struct dtn_array *out, const struct dtn_array *in,
+                      int dim, const struct dtn_array *index, int64_t first)
+{
+    const int64_t n = in->shape[dim];
+    struct dtn_loop loop;
+    int64_t place = 0;
+
+    if (in->stride[dim] == 1 && index->ndim == 1) {     /* each on its own    */
+        const struct dtn_array all = index_spread(out, dim, index);
+
+        dtn_array_gather(out, in, dim, &all, first);
+        return;
+    }
+    dtn_loop_begin(&loop, index, 1);
+    for (bool more = !loop.empty; more; more = dtn_loop_next(&loop))
+        for (int64_t i = 0; i < loop.run; i++, place++) {
+            const int64_t found = index_at(&loop, 0, i) - first;
+            const bool here = found >= 0 && found < n;
+            const struct dtn_array to = dtn_array_selected(out, dim, place);
+
+            if (here) {
+                const struct dtn_array from = dtn_array_selected(in, dim,
+                                                                 found);
+
+                dtn_array_copy(&to, &from);
+            } else {
+                dtn_array_fill(&to, 0);
+            }
         }
 }
 
