@@ -31,16 +31,15 @@ static inline void dtn_copy(void *dst, const void *src, size_t bytes)
 static inline void dtn_copy_spread(void *dst, const void *element, size_t size,
                                    size_t count)
 {
-    enum { LINE = 64 };
-    const size_t total = size * count;
+    const size_t total = size * count, line = 64;
     size_t done = size < total ? size : total;
     char *to = dst;
 
     memcpy(to, element, done);
-    for (; done < LINE && done < total; done *= 2)
+    for (; done < line && done < total; done *= 2)
         memcpy(to + done, to, done < total - done ? done : total - done);
-    for (; done + LINE <= total; done += LINE)
-        memcpy(to + done, to, LINE);
+    for (; done + line <= total; done += line)
+        memcpy(to + done, to, line);
     if (done < total)
         memcpy(to + done, to, total - done);
 }

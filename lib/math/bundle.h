@@ -1,8 +1,8 @@
 /* bundle.h - neighbouring rows that lie apart, as rows without gaps
  *
- * Columns of a matrix are rows whose elements are far apart: to gather one takes
- * a cache line for each element.  A bundle of neighbours is transposed to a
- * buffer, where its rows are computed like any, and if need be back.
+ * Columns of a matrix are rows whose elements are far apart: to gather one
+ * takes a cache line for each element.  A bundle of neighbours is transposed to
+ * a buffer, where its rows are computed like any, and if need be back.
  */
 #ifndef DTN_MATH_BUNDLE_H
 #define DTN_MATH_BUNDLE_H

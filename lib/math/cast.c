@@ -2,9 +2,9 @@
  *
  * Both types have a type of computation (block.h), and a block goes through
  * them: bf16 to i8 is bf16, f32, i64, i8.  Between two types of computation
- * there is one loop.  Complex numbers go through f64, their real part.  Frequent
- * pairs of types have a loop of their own, in cast_lanes.h, which takes a run
- * without gaps as a whole.
+ * there is one loop.  Complex numbers go through f64, their real part.
+ * Frequent pairs of types have a loop of their own, in cast_lanes.h, which
+ * takes a run without gaps as a whole.
  */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)
 #pragma GCC optimize("O3", "no-trapping-math")

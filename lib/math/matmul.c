@@ -216,19 +216,12 @@ static struct dtn_array copy_at(const struct product *p, char *workspace,
                             shape);
 }
 
-/* The factor where it lies, or a copy of it, `before` bytes behind the start of
- * the workspace.
- */
-static void *factor_at(const struct product *p, bool copied, char *at,
-                       int64_t rows, int64_t columns, const int64_t stride[2],
-                       char *workspace, size_t before)
+/* A copy of a factor, `before` bytes behind the start of the workspace. */
+static void *factor_copy(const struct product *p, struct dtn_array from,
+                         char *workspace, size_t before)
 {
-    if (!copied)
-        return at;
-
-    const struct dtn_array from = matrix_at(p->dtype, at, rows, columns,
-                                            stride);
-    const struct dtn_array copy = copy_at(p, workspace, before, rows, columns);
+    const struct dtn_array copy = copy_at(p, workspace, before, from.shape[0],
+                                          from.shape[1]);
 
     dtn_cast(&copy, &from);
     return copy.data;
@@ -240,10 +233,12 @@ static void blas_run(const struct product *p, char *const at[3], char *out,
 {
     struct dtn_blas_call call = c->call;
 
-    call.a.data = factor_at(p, c->a, at[1], p->m, p->k, p->a, workspace,
-                            c->out_bytes);
-    call.b.data = factor_at(p, c->b, at[2], p->k, p->n, p->b, workspace,
-                            c->out_bytes + c->a_bytes);
+    call.a.data = !c->a ? at[1] : factor_copy(
+        p, matrix_at(p->dtype, at[1], p->m, p->k, p->a), workspace,
+        c->out_bytes);
+    call.b.data = !c->b ? at[2] : factor_copy(
+        p, matrix_at(p->dtype, at[2], p->k, p->n, p->b), workspace,
+        c->out_bytes + c->a_bytes);
     call.out.data = out;
     dtn_blas_multiply(&call);
 }

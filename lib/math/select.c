@@ -26,8 +26,8 @@ static int64_t index_at(const struct dtn_loop *loop, int array, int64_t i)
                                   : *(const int32_t *)at;
 }
 
-/* Are all n numbers of the run from 0 to size - 1?  Of those that are, neither x
- * nor size - 1 - x has a sign.
+/* Are all n numbers of the run from 0 to size - 1?  Of those that are, neither
+ * x nor size - 1 - x has a sign.
  */
 #define WITHIN(T, U)                                                          \
     static bool within_##T(const void *run, int64_t n, int64_t size)          \

@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 /* `total` is what came before the block; x are its n elements, of f32 or f64,
- * or, if dtn_total_narrow(), of bf16 or f16.  They are added in an order that depends on
- * n only, not on the CPU.
+ * or, if dtn_total_narrow(), of bf16 or f16.  They are added in an order that
+ * depends on n only, not on the CPU.
  */
 enum dtn_total {
     DTN_TOTAL_SUM,                /* total + the sum of x                     */

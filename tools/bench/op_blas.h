@@ -12,7 +12,7 @@
 struct op_gemm {
     enum dtensor_dtype dtype;     /* f32 or f64                               */
     int m, n, k;                  /* sizes                                    */
-    bool a_transposed, b_transposed;
+    bool a_transposed, b_transposed;  /* how the factors lie                  */
     const void *a, *b;            /* the factors                              */
     void *out;                    /* the product                              */
 };

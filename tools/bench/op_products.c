@@ -73,14 +73,11 @@ static bool product_theirs(const struct product_run *run)
 
 /* ---------------------------------------------------------------- ready --- */
 
-static int factor_make(struct dtensor_ctx *ctx, const struct product *p,
-                       enum dtensor_dtype dtype, bool turned, int rows,
-                       int columns, struct dtensor **tensorp,
+static int factor_make(struct dtensor_ctx *ctx, enum dtensor_dtype dtype,
+                       const int64_t shape[3], struct dtensor **tensorp,
                        struct dtensor_error *err)
 {
-    const int64_t shape[] = { p->batch, turned ? columns : rows,
-                              turned ? rows : columns };
-    const int alone = p->batch == 1;
+    const int alone = shape[0] == 1;
     struct dtensor_generator *gen = NULL;
     struct dtensor_spec spec;
     int rc = dtensor_spec_init(&spec, ctx, "world", "R", dtype, 3 - alone,
@@ -102,12 +99,15 @@ static int product_init(struct product_run *run, struct dtensor_ctx *ctx,
     const struct product *p = run->what;
     const bool tn = strcmp(p->op, "matmul_tn") == 0;
     const bool nt = !tn && strcmp(p->op, "matmul") != 0;
-    int rc = factor_make(ctx, p, dtype, tn, p->m, p->k, &run->in[0], err);
+    const int64_t a[] = { p->batch, tn ? p->k : p->m, tn ? p->m : p->k };
+    const int64_t b[] = { p->batch, nt ? p->n : p->k, nt ? p->k : p->n };
+    const int64_t out[] = { p->batch, p->m, p->n };
+    int rc = factor_make(ctx, dtype, a, &run->in[0], err);
 
     if (rc == 0)
-        rc = factor_make(ctx, p, dtype, nt, p->k, p->n, &run->in[1], err);
+        rc = factor_make(ctx, dtype, b, &run->in[1], err);
     if (rc == 0)
-        rc = factor_make(ctx, p, dtype, false, p->m, p->n, &run->out, err);
+        rc = factor_make(ctx, dtype, out, &run->out, err);
     if (rc == 0)
         rc = dtensor_op_args_parse("", &run->args, err);
     if (rc == 0)
