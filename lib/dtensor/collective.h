@@ -151,7 +151,7 @@ struct dtensor_call {
                                /* ALL_TO_ALL with counts: approximate block   */
                                /* size, the same on all ranks, to choose the  */
                                /* algorithm; 0: unknown                       */
-    const size_t *counts;      /* NULL: every block has `count` elements; else*/
+    const size_t *counts;      /* NULL: each block has `count` elements; else */
                                /* elements of the block of each position, the */
                                /* same on all ranks.  ALL_TO_ALL: elements    */
                                /* that this rank sends to each position       */

@@ -2,9 +2,9 @@
  *
  * A placement for each mesh dimension says what its ranks hold of the tensor: a
  * shard, the whole, or a term of a sum.  A matrix of 8 x 6 on a mesh of 2 x 3
- * placed S(0),S(1) has six shards of 4 x 2; placed S(0),R it has two shards
- * of 4 x 6, each on three ranks.  A spec is plain data, and any rank
- * can compute what any other holds, without communication.
+ * placed S(0),S(1) has six shards of 4 x 2; placed S(0),R it has two shards of
+ * 4 x 6, each on three ranks.  A spec is plain data, and any rank can compute
+ * what any other holds, without communication.
  */
 #ifndef DTENSOR_SPEC_H
 #define DTENSOR_SPEC_H

@@ -9,7 +9,7 @@
  *
  * The two forms that PyTorch prints are read too.  A spec has no commas,
  * _S(dim, factor) for SS, P(product), and brackets that show which shard of a
- * dimension cuts first: S(0)[1]S(0)[0]R on 4 x 2 x 2 is SS(0,2),S(0),R.  A
+ * dimension comes first: S(0)[1]S(0)[0]R on 4 x 2 x 2 is SS(0,2),S(0),R.  A
  * tensor shows a tuple such as (_StridedShard(dim=0, sf=2), Shard(dim=0),
  * Replicate()), which means the same.
  *
@@ -19,165 +19,15 @@
 #include "layout/placement.h"
 #include "base/compiler.h"
 #include "base/error.h"
-#include "base/words.h"
 #include "layout/lengths.h"
+#include "layout/placement_word.h"
 #include "mesh/mesh.h"
 #include "dtensor.h"
 
 #include <ctype.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-
-/* --------------------------------------------------------------- words --- */
-
-/* One word of the text: where it begins and ends, to read it and to quote it.
- */
-struct placement_word {
-    const struct dtensor_mesh *mesh;
-    int ndim;                          /* of the tensor                       */
-    const char *text;                  /* all words, for messages             */
-    const char *stop;                  /* where they end                      */
-    const char *begin, *end;           /* this one, without spaces around     */
-    int number;                        /* from 1                              */
-    int place;                         /* in brackets; -1: none               */
-};
-
-/* "word 2 of "R,s0" is "s0"", the beginning of most messages; long texts are
- * cut.
- */
-#define WORD_FMT "placements: word %d of \"%.80s\" is \"%.*s\""
-#define WORD_ARGS(w) (w)->number, (w)->text, placement_word_length(w), \
-                     (w)->begin
-
-static int placement_word_length(const struct placement_word *w)
-{
-    return w->end - w->begin < 40 ? (int)(w->end - w->begin) : 40;
-}
-
-/* Does another word begin at p without a comma before it, as in RS(0)[1]P? */
-static bool placement_begins(const char *begin, const char *p)
-{
-    return p > begin && strchr("RSPC_", *p) &&
-           (p[-1] == ')' || p[-1] == ']' || (p[-1] == 'R' && p - 1 == begin));
-}
-
-/* Find the next word after *posp.  It ends at a comma outside parentheses, or
- * where another word begins.  False at the end of the text.
- */
-static bool placement_next(struct placement_word *w, const char **posp)
-{
-    const char *p = *posp;
-    int depth = 0;
-
-    if (!p)
-        return false;
-    w->begin = p + strspn(p, " ");
-    for (; p < w->stop && (depth > 0 || (*p != ',' &&
-                                         !placement_begins(w->begin, p)));
-         p++) {
-        depth += *p == '(';
-        depth -= *p == ')' && depth > 0;
-    }
-    *posp = p >= w->stop ? NULL : *p == ',' ? p + 1 : p;
-    while (p > w->begin && p[-1] == ' ')
-        p--;
-    w->end = p < w->begin ? w->begin : p;
-    w->number++;
-    return true;
-}
-
-/* Is the word `name`, or "name(...)" if `inner` is not NULL?  *inner is then
- * the text after "(", which ends at w->end - 1.
- */
-static bool placement_is(const struct placement_word *w, const char *name,
-                         const char **inner)
-{
-    size_t n = strlen(name), length = (size_t)(w->end - w->begin);
-
-    if (length < n || memcmp(w->begin, name, n) != 0)
-        return false;
-    if (!inner)
-        return length == n;
-    if (length < n + 3 || w->begin[n] != '(' || w->end[-1] != ')')
-        return false;
-    *inner = w->begin + n + 1;
-    return true;
-}
-
-static const char *const reductions[] = {
-    "sum", "avg", "prod", "min", "max", "band", "bor", "bxor", NULL
-};
-
-/* Copy the letters at the beginning of `p`, fewer than `size`. */
-static size_t placement_letters(const char *p, const char *end, char *name,
-                                size_t size)
-{
-    size_t n = 0;
-
-    while (p + n < end && n < size - 1 && isalpha((unsigned char)p[n]))
-        n++;
-    snprintf(name, size, "%.*s", (int)n, p);
-    return n;
-}
-
-/* The reduction of Partial(mean) is avg; without a name it is sum. */
-static const char *placement_reduction(const char *p, const char *end)
-{
-    char name[24];
-    const char *op;
-
-    p += strcspn(p, "(");
-    p += p < end ? 1 + strspn(p + 1, " \"'") : 0;
-    if (p >= end || placement_letters(p, end, name, sizeof name) == 0)
-        return "sum";
-    op = dtn_synonym(name, reductions);
-    return op ? op : "sum";
-}
-
-/* What the user may have meant by the word; "" if there is no suggestion. */
-static const char *placement_guess(const struct placement_word *w,
-                                   char guess[64])
-{
-    static const char *const known[] = { "R", "S", "SS", "C", "P", "HT", NULL };
-    static const char *const long_names[] = {
-        "replicate", "shard", "stridedshard", "cyclic", "partial", "headtail",
-        NULL
-    };
-    const char *p = w->begin + strspn(w->begin, "_"), *kind;
-    char name[24];
-    size_t letters = placement_letters(p, w->end, name, sizeof name);
-    size_t digits = letters + strcspn(p + letters, "-0123456789");
-    long dim = p + digits < w->end ? strtol(p + digits, NULL, 10) : 0;
-
-    guess[0] = '\0';
-    kind = dtn_synonym(name, known);
-    for (int i = 0; letters > 0 && !kind && long_names[i]; i++)
-        if (strncasecmp(name, long_names[i], letters) == 0)
-            kind = known[i];
-    if (letters > 0 && p > w->begin)           /* _Shard, _StridedShard       */
-        kind = "SS";
-    if (!kind)
-        return guess;
-    if (strcmp(kind, "SS") == 0)
-        snprintf(guess, 64, " (did you mean SS(%ld,factor)?)", dim);
-    else if (strcmp(kind, "S") == 0)
-        snprintf(guess, 64, " (did you mean S(%ld)?)", dim);
-    else if (strcmp(kind, "C") == 0)
-        snprintf(guess, 64, " (did you mean C(%ld,block)?)", dim);
-    else if (strcmp(kind, "HT") == 0)
-        snprintf(guess, 64, " (did you mean HT(%ld)?)", dim);
-    else if (strcmp(kind, "P") == 0)
-        snprintf(guess, 64, " (did you mean P(%s)?)",
-                 placement_reduction(p, w->end));
-    else
-        snprintf(guess, 64, " (did you mean R?)");
-    return guess;
-}
-
-/* ------------------------------------------------------- reading a text --- */
 
 /* Read a number of at most 2^63-1 with spaces around it, and the character
  * after it.
@@ -212,19 +62,19 @@ static bool placement_skip(const char **atp, const char *word)
     return true;
 }
 
-static int placement_dim(const struct placement_word *w, int64_t value,
+static int placement_dim(const struct dtn_placement_word *w, int64_t value,
                          int *dimp, struct dtensor_error *err)
 {
     if (value < -w->ndim || value >= w->ndim)
-        return dtn_fail(err, DTENSOR_EINVAL, WORD_FMT ", but the tensor has %d "
-                        "dimensions%s", WORD_ARGS(w), w->ndim,
+        return dtn_fail(err, DTENSOR_EINVAL, DTN_WORD ", but the tensor has %d "
+                        "dimensions%s", DTN_WORD_ARGS(w), w->ndim,
                         w->ndim ? "" : " (a scalar cannot be sharded)");
     *dimp = (int)(value < 0 ? value + w->ndim : value);
     return 0;
 }
 
 /* "3,5,2)": one length for each rank along the mesh dimension. */
-static int placement_sizes(const struct placement_word *w, const char *at,
+static int placement_sizes(const struct dtn_placement_word *w, const char *at,
                            const int64_t **sizesp, struct dtensor_error *err)
 {
     const int n = w->mesh->size[w->number - 1];
@@ -237,16 +87,16 @@ static int placement_sizes(const struct placement_word *w, const char *at,
         at++;
         if (!placement_number(&at, &value) || value < 0 ||
             (*at != ',' && at != w->end - 1))
-            rc = dtn_fail(err, DTENSOR_EINVAL, WORD_FMT "; expected "
+            rc = dtn_fail(err, DTENSOR_EINVAL, DTN_WORD "; expected "
                           "S(dimension:length,...), such as S(0:3,5,2)",
-                          WORD_ARGS(w));
+                          DTN_WORD_ARGS(w));
         else if (count < n)
             list[count] = value;
     }
     if (rc == 0 && count != n)
-        rc = dtn_fail(err, DTENSOR_EINVAL, WORD_FMT " with %d lengths, but "
+        rc = dtn_fail(err, DTENSOR_EINVAL, DTN_WORD " with %d lengths, but "
                       "mesh dimension %d has %d ranks (give one for each)",
-                      WORD_ARGS(w), count, w->number - 1, n);
+                      DTN_WORD_ARGS(w), count, w->number - 1, n);
     if (rc == 0)
         rc = dtn_lengths_keep(w->mesh->ctx, list, n, sizesp, err);
     free(list);
@@ -254,7 +104,7 @@ static int placement_sizes(const struct placement_word *w, const char *at,
 }
 
 /* S, perhaps with lengths, and HT. */
-static int placement_parse_shard(const struct placement_word *w,
+static int placement_parse_shard(const struct dtn_placement_word *w,
                                  const char *at,
                                  enum dtensor_placement_kind kind,
                                  struct dtensor_placement *placement,
@@ -267,8 +117,8 @@ static int placement_parse_shard(const struct placement_word *w,
 
     if (!placement_number(&at, &dim) ||
         (at != w->end - 1 && (*at != ':' || kind != DTENSOR_SHARD)))
-        return dtn_fail(err, DTENSOR_EINVAL, WORD_FMT "; expected "
-                        "%s(dimension), such as %s(0)", WORD_ARGS(w), name,
+        return dtn_fail(err, DTENSOR_EINVAL, DTN_WORD "; expected "
+                        "%s(dimension), such as %s(0)", DTN_WORD_ARGS(w), name,
                         name);
     rc = placement_dim(w, dim, &read.dim, err);
     if (rc == 0 && *at == ':')
@@ -280,7 +130,7 @@ static int placement_parse_shard(const struct placement_word *w,
 
 /* SS and C: a dimension, then the text `second`, then the factor or the block.
  */
-static int placement_parse_block(const struct placement_word *w,
+static int placement_parse_block(const struct dtn_placement_word *w,
                                  const char *at, const char *second,
                                  enum dtensor_placement_kind kind,
                                  struct dtensor_placement *placement,
@@ -297,11 +147,11 @@ static int placement_parse_block(const struct placement_word *w,
     int rc;
 
     if (!good)
-        return dtn_fail(err, DTENSOR_EINVAL, WORD_FMT "; expected %s",
-                        WORD_ARGS(w), usage);
+        return dtn_fail(err, DTENSOR_EINVAL, DTN_WORD "; expected %s",
+                        DTN_WORD_ARGS(w), usage);
     if (read.block < 1)
-        return dtn_fail(err, DTENSOR_EINVAL, WORD_FMT "; a %s of 1 or more is "
-                        "expected", WORD_ARGS(w),
+        return dtn_fail(err, DTENSOR_EINVAL, DTN_WORD "; a %s of 1 or more is "
+                        "expected", DTN_WORD_ARGS(w),
                         kind == DTENSOR_STRIDED ? "factor" : "block");
     rc = placement_dim(w, dim, &read.dim, err);
     if (rc == 0)
@@ -309,7 +159,7 @@ static int placement_parse_block(const struct placement_word *w,
     return rc;
 }
 
-static int placement_parse_partial(const struct placement_word *w,
+static int placement_parse_partial(const struct dtn_placement_word *w,
                                    const char *name,
                                    struct dtensor_placement *placement,
                                    struct dtensor_error *err)
@@ -322,17 +172,17 @@ static int placement_parse_partial(const struct placement_word *w,
         return dtn_fail(err, DTENSOR_EINVAL, "placements: word %d of \"%.80s\" "
                         "has the unknown reduction \"%s\"; %s", w->number,
                         w->text, inner,
-                        dtensor_advise(inner, reductions, NULL, advice,
-                                       sizeof advice));
+                        dtensor_advise(inner, dtn_placement_reductions, NULL,
+                                       advice, sizeof advice));
     *placement = read;
     return 0;
 }
 
 /* Remove "[1]" from the end of a word. */
-static int placement_take_place(struct placement_word *w,
+static int placement_take_place(struct dtn_placement_word *w,
                                 struct dtensor_error *err)
 {
-    const struct placement_word whole = *w;
+    const struct dtn_placement_word whole = *w;
     const char *at = w->end;
     int64_t place;
 
@@ -344,9 +194,9 @@ static int placement_take_place(struct placement_word *w,
     w->end = at++;
     if (!placement_number(&at, &place) || at != whole.end - 1 || place < 0 ||
         place >= DTENSOR_MAX_DIMS || *w->begin != 'S')
-        return dtn_fail(err, DTENSOR_EINVAL, WORD_FMT "; brackets say which "
+        return dtn_fail(err, DTENSOR_EINVAL, DTN_WORD "; brackets say which "
                         "mesh dimension shards first, as in S(0)[1],S(0)[0]",
-                        WORD_ARGS(&whole));
+                        DTN_WORD_ARGS(&whole));
     w->place = (int)place;
     return 0;
 }
@@ -376,16 +226,17 @@ static const struct placement_form {
 /* The form of the word, or NULL.  *innerp is then the text of its first number.
  */
 static const struct placement_form *
-placement_form_of(const struct placement_word *w, const char **innerp)
+placement_form_of(const struct dtn_placement_word *w, const char **innerp)
 {
     for (size_t i = 0; i < DTN_COUNT(forms); i++)
-        if (placement_is(w, forms[i].name, forms[i].first ? innerp : NULL) &&
+        if (dtn_placement_named(w, forms[i].name,
+                                forms[i].first ? innerp : NULL) &&
             (!forms[i].first || placement_skip(innerp, forms[i].first)))
             return &forms[i];
     return NULL;
 }
 
-static int placement_parse_word(const struct placement_word *w,
+static int placement_parse_word(const struct dtn_placement_word *w,
                                 struct dtensor_placement *placement,
                                 struct dtensor_error *err)
 {
@@ -394,10 +245,10 @@ static int placement_parse_word(const struct placement_word *w,
     char guess[64];
 
     if (!form)
-        return dtn_fail(err, DTENSOR_EINVAL, WORD_FMT "; expected R, "
+        return dtn_fail(err, DTENSOR_EINVAL, DTN_WORD "; expected R, "
                         "S(dimension), SS(dimension,factor), "
                         "C(dimension,block), HT(dimension) or P(reduction)%s",
-                        WORD_ARGS(w), placement_guess(w, guess));
+                        DTN_WORD_ARGS(w), dtn_placement_guess(w, guess));
     if (form->second)
         return placement_parse_block(w, inner, form->second, form->kind,
                                      placement, err);
@@ -459,7 +310,7 @@ int dtensor_placements_parse(const struct dtensor_mesh *mesh, const char *text,
 {
     struct dtensor_spec read = { .mesh = mesh, .ndim = ndim };
     int place[DTENSOR_MAX_DIMS];
-    struct placement_word w = { .mesh = mesh, .ndim = ndim, .text = text };
+    struct dtn_placement_word w = { .mesh = mesh, .ndim = ndim, .text = text };
     const char *pos;
     int rc;
 
@@ -472,7 +323,7 @@ int dtensor_placements_parse(const struct dtensor_mesh *mesh, const char *text,
                         "dimensions; expected 0 to %d", ndim,
                         DTENSOR_MAX_DIMS);
     pos = placement_begin(text, &w.stop);
-    while (placement_next(&w, &pos)) {
+    while (dtn_placement_next(&w, &pos)) {
         if (w.number > mesh->ndim)
             continue;
         rc = placement_take_place(&w, err);

@@ -1,9 +1,9 @@
 /* step.c - the steps of a run, one after the other
  *
  * A step signals a peer or waits for its signal here; the other steps are those
- * of put.c and move.c, and operations of the kind of memory.  A signal is of
- * use only if its fingerprint is that of this run: if not, the ranks called
- * different things.
+ * of put.c and move.c, and operations of the kind of memory.  A signal with
+ * another fingerprint than this run's shows that two ranks made different calls
+ * (mismatch.c).
  */
 #include "coll/exec/step.h"
 #include "base/compiler.h"
