@@ -114,7 +114,8 @@ int sim_program_call(const struct dtensor_mesh *mesh, int call,
 
     if (sim_program.calls == SIM_QUEUE_CALLS)
         return call_broadcast(mesh, call, 8, wrong, err);
-    switch (sim_drawn(call, 0, sim_job.n > 64 ? 3 : 5)) {
+    switch (sim_program.each ? ((uint64_t)call + sim_program.seed) % 4
+                             : sim_drawn(call, 0, sim_job.n > 64 ? 3 : 5)) {
     case 0:
         return dtensor_barrier(mesh, err);
     case 1:

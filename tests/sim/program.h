@@ -4,6 +4,7 @@
 
 #include "dtensor.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { SIM_QUEUE_CALLS = 40 };
@@ -12,6 +13,7 @@ extern struct sim_program {
     uint64_t seed;                /* of the job                               */
     int calls;                    /* collectives; SIM_QUEUE_CALLS: broadcasts */
                                   /* of one root                              */
+    bool each;                    /* four different ones, not drawn by seed   */
 } sim_program;
 
 /* A number below n, the same on all ranks. */

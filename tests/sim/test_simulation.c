@@ -11,6 +11,10 @@
  * the tree that is left; parts that name different ranks are counted as cut off
  * from each other.
  *
+ * A job of more than 64 ranks calls each of four collectives: a barrier, an
+ * allreduce, a broadcast and an all-gather.  One in three loses a rank in them,
+ * one in three has a rank that pauses.
+ *
  *     test_simulation [-2] [SEEDS [FIRST [RANKS [PER_HOST]]]]
  *
  * "make simulate SEEDS=N" runs more; one seed is run again with 1 SEED.  With
@@ -37,7 +41,8 @@
 #include <unistd.h>
 
 #define MS INT64_C(1000000)
-enum { SEEDS = 200, RANKS_MAX = 4096, CALLS = 4 };
+enum { SEEDS = 200, RANKS_MAX = 4096, CALLS = 4, SMALL = 64 };
+enum { MANY = 512, MANY_HOSTS = 16, MANY_SEEDS = 3 };
 
 /* What came of a rank. */
 struct outcome {
@@ -105,6 +110,20 @@ static void job_draw(struct sim_options *options)
     fault->later = sim_drawn(-1, 5, 2);
     fault->call = spread(20, 5000);
     fault->ns = (int64_t)sim_drawn(-1, 4, 300) * MS;
+}
+
+/* The ranks of a large job would not find room for each other's shared memory
+ * in one process.
+ */
+static void job_draw_large(struct sim_options *options)
+{
+    struct sim_fault *fault = &options->fault;
+
+    sim_job.shm = false;
+    sim_program.calls = CALLS;
+    fault->kind = (enum sim_fault_kind)(sim_program.seed % (SIM_KILL + 1));
+    fault->later = true;
+    fault->call = spread(20, 200);
 }
 
 /* A root that sends more signals than the queue of shm has places; and a second
@@ -300,11 +319,16 @@ static bool job_run(uint64_t seed, int hosts, int per_host, enum wire wire,
     sim_job.shm = wire == ANY ? sim_drawn(-1, 6, 2) : wire == SHM;
     memset(outcomes, 0, (size_t)sim_job.n * sizeof outcomes[0]);
     job_draw(&options);
-    if (wire == ANY)
+    sim_program.each = sim_job.n > SMALL;
+    if (sim_program.each)
+        job_draw_large(&options);
+    else if (wire == ANY)
         job_draw_more(&options);
     if (kills_two)
         job_kill_two(&options);
     sim_job_write();
+    /* Of large jobs, pages that are never used shall not be cleared. */
+    mallopt(M_MMAP_THRESHOLD, sim_program.each ? 256 << 10 : 1 << 30);
     sim_run(&options, result);
     unlink(sim_job.path);
     if (result->leaked > 0)
@@ -394,6 +418,18 @@ static void once_wrong(void)
            "seed %" PRIu64 ": %s", jobs[i].seed, jobs[i].what);
 }
 
+/* Hundreds of ranks call collectives; "make simulate" has thousands do it. */
+static void large_jobs(void)
+{
+    struct sim_result result;
+
+    for (uint64_t seed = 1; seed <= MANY_SEEDS; seed++) {
+        ok(job_run(seed, MANY_HOSTS, MANY / MANY_HOSTS, TCP, &result)
+           && verdict == GOOD, "%d ranks, %s: %" PRIu64 " calls of the kernel",
+           MANY, sim_fault_names[seed % (SIM_KILL + 1)], result.calls);
+    }
+}
+
 int main(int argc, char **argv)
 {
     kills_two = argc > 1 && strcmp(argv[1], "-2") == 0;
@@ -409,11 +445,11 @@ int main(int argc, char **argv)
 
     if (sanitized())
         return skip_all("sanitizers do not know coroutines");
-    mallopt(M_MMAP_THRESHOLD, 1 << 30);
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
-
-    if (argc == 1)
+    if (argc == 1) {
         once_wrong();
+        large_jobs();
+    }
     memset(tallies, 0, sizeof tallies);
     memset(reasons_differ, 0, sizeof reasons_differ);
     for (uint64_t seed = first; seed < first + seeds; seed++) {
