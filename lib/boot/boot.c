@@ -160,7 +160,7 @@ static void boot_read(struct dtn_boot *boot)
     for (int i = 0; i < n && boot_reads(boot); i++)
         if (boot->polls[i].revents)
             dtn_boot_child_progress(boot, &boot->children[i]);
-    dtn_boot_child_accept(boot);
+    dtn_boot_child_accept(boot, boot_reads(boot));
 }
 
 /* Is everything sent? */

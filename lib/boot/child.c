@@ -4,8 +4,12 @@
  * another host, the proof that it belongs to the job (knock.c).  For that a
  * stranger has two seconds; it occupies one descriptor and one place, and no
  * memory is allocated for what it sends.  At most 64 more strangers than twice
- * the expected children are kept; beyond that the oldest is closed.  So a port
- * scanner costs the job nothing; it is only counted.
+ * the expected children are kept, and eight that have not said which job they
+ * are of: each turn looks at all of them.  The oldest of the eight goes first.
+ * So a port scanner costs the job nothing; it is only counted.
+ *
+ * Between two turns over the ranks that are known, 16 connections are taken.
+ * What each has said by then is read at once: who sends garbage gets no place.
  *
  * A rank of another job is a stranger.  So two jobs that start at the same time
  * with one file never take each other's ranks.
@@ -33,7 +37,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CHILD_BURST 64            /* frames taken from one child at a time    */
+#define CHILD_BURST 64            /* frames taken from one child, or ranks of */
+                                  /* this host, at a time                     */
+#define CHILD_ACCEPTS 16          /* connections of other hosts               */
+#define CHILD_STRANGERS 64        /* kept, beyond twice those expected        */
+#define CHILD_NOBODIES 8          /* of them: who have not said a whole KNOCK */
 
 struct child_hello {
     unsigned version;
@@ -65,23 +73,38 @@ static bool child_is_stranger(const struct dtn_boot_link *link)
     return link->state == DTN_LINK_KNOCKING || link->state == DTN_LINK_GREETING;
 }
 
-/* The stranger that has been silent longest, and how many there are. */
-static struct dtn_boot_link *child_oldest_stranger(struct dtn_boot *boot,
-                                                   int *count)
+/* Has it not said yet, or not credibly, that it is of this job? */
+static bool child_is_nobody(const struct dtn_boot_link *link)
 {
-    struct dtn_boot_link *oldest = NULL;
+    return link->io.accepts == DTN_FRAME_BIT(DTN_FRAME_KNOCK);
+}
 
-    *count = 0;
+static bool child_goes_before(const struct dtn_boot_link *a,
+                              const struct dtn_boot_link *b)
+{
+    return child_is_nobody(a) != child_is_nobody(b)
+         ? child_is_nobody(a) : a->since_ns < b->since_ns;
+}
+
+/* One came: if there are too many strangers now, one goes. */
+static void child_evict(struct dtn_boot *boot)
+{
+    struct dtn_boot_link *first = NULL;
+    int strangers = 0, nobodies = 0;
+
     for (int i = 0; i < boot->nchildren; i++) {
         struct dtn_boot_link *link = &boot->children[i];
 
         if (!child_is_stranger(link))
             continue;
-        if (!oldest || link->since_ns < oldest->since_ns)
-            oldest = link;
-        ++*count;
+        if (!first || child_goes_before(link, first))
+            first = link;
+        strangers++;
+        nobodies += child_is_nobody(link);
     }
-    return oldest;
+    if (nobodies > CHILD_NOBODIES ||
+        strangers > 2 * boot->nexpected + CHILD_STRANGERS)
+        child_stranger(boot, first);
 }
 
 static bool child_grow(struct dtn_boot *boot)
@@ -102,20 +125,15 @@ static bool child_grow(struct dtn_boot *boot)
     return true;
 }
 
-static void child_add(struct dtn_boot *boot, int fd, bool local)
+static struct dtn_boot_link *child_add(struct dtn_boot *boot, int fd,
+                                       bool local)
 {
-    struct dtn_boot_link *link, *oldest;
-    int strangers;
+    struct dtn_boot_link *link;
 
-    oldest = child_oldest_stranger(boot, &strangers);
-    if (strangers > 2 * boot->nexpected + 64) {
-        child_drop(oldest);
-        boot->strangers++;
-    }
     if (boot->nchildren == boot->capacity && !child_grow(boot)) {
         close(fd);
         dtn_boot_fail_nomem(boot);
-        return;
+        return NULL;
     }
     link = &boot->children[boot->nchildren++];
     memset(link, 0, sizeof *link);
@@ -124,31 +142,40 @@ static void child_add(struct dtn_boot *boot, int fd, bool local)
     link->state = local ? DTN_LINK_GREETING : DTN_LINK_KNOCKING;
     link->rank = -1;
     link->since_ns = dtn_now_ns();
+    return link;
 }
 
-static void child_accept_from(struct dtn_boot *boot, bool local)
+/* False: there is none. */
+static bool child_accept_one(struct dtn_boot *boot, bool local, bool reads)
 {
+    struct dtn_boot_link *link;
     struct dtensor_error error;
-    int fd, rc;
+    int rc, fd = dtn_boot_socket_accept(boot, local, &error, &rc);
 
-    if ((local ? boot->unix_fd : boot->tcp_fd) < 0)
-        return;
-    for (int i = 0; i < CHILD_BURST; i++) {
-        fd = dtn_boot_socket_accept(boot, local, &error, &rc);
-        if (rc != 0) {
-            error.rank = boot->rank;
-            dtn_boot_fail_propose(boot, &error);
-        }
-        if (fd < 0)
-            return;
-        child_add(boot, fd, local);
+    if (rc != 0) {
+        error.rank = boot->rank;
+        dtn_boot_fail_propose(boot, &error);
     }
+    if (fd < 0)
+        return false;
+    link = child_add(boot, fd, local);
+    if (link && reads)
+        dtn_boot_child_progress(boot, link);
+    if (link && link->state == DTN_LINK_IDLE)
+        boot->nchildren--;
+    else
+        child_evict(boot);
+    return true;
 }
 
-void dtn_boot_child_accept(struct dtn_boot *boot)
+void dtn_boot_child_accept(struct dtn_boot *boot, bool reads)
 {
-    child_accept_from(boot, true);
-    child_accept_from(boot, false);
+    for (int i = 0; i < CHILD_BURST && boot->unix_fd >= 0; i++)
+        if (!child_accept_one(boot, true, reads))
+            break;
+    for (int i = 0; i < CHILD_ACCEPTS && boot->tcp_fd >= 0; i++)
+        if (!child_accept_one(boot, false, reads))
+            break;
 }
 
 /* ---------------------------------------------------------------- HELLO --- */

@@ -4,9 +4,11 @@
 
 #include "boot/state.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
-void dtn_boot_child_accept(struct dtn_boot *boot);
+/* Take new connections; `reads`: and what they have said. */
+void dtn_boot_child_accept(struct dtn_boot *boot, bool reads);
 void dtn_boot_child_progress(struct dtn_boot *boot, struct dtn_boot_link *link);
 void dtn_boot_child_sweep(struct dtn_boot *boot, int64_t now);
 

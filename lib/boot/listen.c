@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -75,16 +76,29 @@ static int listen_fail_port(const struct dtn_boot *boot, int sys_errno,
                         "(host %s): %m", port, host->address, host->name);
 }
 
+/* Who connects here speaks first, so the system keeps connections to itself
+ * until they have said something: silent ones cost this rank nothing.  What is
+ * accepted inherits TCP_NODELAY.
+ */
+static void listen_tune(int fd)
+{
+    const int on = 1, silent_s = (int)(DTN_BOOT_HANDSHAKE_NS / 1000000000);
+
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &silent_s, sizeof silent_s);
+}
+
 /* Returns 0, errno, or -1: no socket was made, see *err. */
 static int listen_at(const struct dtn_boot *boot,
                      const struct dtn_boot_addr *at, int *fdp,
                      struct dtensor_error *err)
 {
-    int fd = dtn_boot_socket_open(boot, at->family, err), on = 1, saved;
+    int fd = dtn_boot_socket_open(boot, at->family, err), saved;
 
     if (fd < 0)
         return -1;
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    listen_tune(fd);
     if (bind(fd, (const struct sockaddr *)&at->u, at->len) == 0 &&
         listen(fd, SOMAXCONN) == 0) {
         *fdp = fd;

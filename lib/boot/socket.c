@@ -178,11 +178,7 @@ int dtn_boot_socket_accept(struct dtn_boot *boot, bool local,
                                "boot: cannot accept a connection: %m");
         if (fd < 0)
             return -1;
-        if (!local) {
-            socket_no_delay(fd);
-            return fd;
-        }
-        if (socket_same_user(fd, &uid, &pid))
+        if (!local || socket_same_user(fd, &uid, &pid))
             return fd;
         close(fd);
         boot->strangers++;
@@ -191,11 +187,7 @@ int dtn_boot_socket_accept(struct dtn_boot *boot, bool local,
 
 int dtn_boot_socket_accept_tcp(int listener)
 {
-    const int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-
-    if (fd >= 0)
-        socket_no_delay(fd);
-    return fd;
+    return accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 }
 
 /* ----------------------------------------------------------- connecting --- */

@@ -26,6 +26,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 
 struct said *said;
 struct seen *seen;
@@ -249,6 +250,7 @@ static void job_act(const struct boot_job *job, const struct actor *a,
     struct dtn_log log;
     int before, rc = 0;
     int64_t start;
+    clock_t cpu;
 
     dtn_log_init(&log);
     log.rank = a->rank;
@@ -277,9 +279,11 @@ static void job_act(const struct boot_job *job, const struct actor *a,
     say->right = true;
     before = job_count_fds();
     start = dtn_now_ns();
+    cpu = clock();
     for (int i = 0; rc == 0 && i < (job->cycles ? job->cycles : 1); i++)
         rc = job_cycle(job, a, &args, &reason, start, say);
     say->total_ns = dtn_now_ns() - start;
+    say->cpu_us = clock() - cpu;
     say->leaked_fds = job_count_fds() - before;
     say->rc = rc;
 }
@@ -411,20 +415,29 @@ bool job_failed(const struct boot_job *job, int code, int culprit,
     return good;
 }
 
-int64_t job_joins_ns(const struct boot_job *job, void (*during)(void))
+int64_t job_join_ns(const struct boot_job *job, void (*during)(void))
 {
     struct boot_job latter = *job;
     int64_t best = INT64_MAX;
 
     for (int i = latter.nranks[0]; i < latter.nactors; i++)
         latter.actor[i].late = true;
+    job_run(&latter, during);
+    if (!job_good(&latter))
+        return -1;
+    for (int i = latter.nranks[0]; i < latter.nactors; i++)
+        if (said[i].open_ns < best)
+            best = said[i].open_ns;
+    return best;
+}
+
+int64_t job_joins_ns(const struct boot_job *job)
+{
+    int64_t best = INT64_MAX, one;
+
     for (int round = 0; round < 5; round++) {
-        job_run(&latter, during);
-        if (!job_good(&latter))
-            return -1;
-        for (int i = latter.nranks[0]; i < latter.nactors; i++)
-            if (said[i].open_ns < best)
-                best = said[i].open_ns;
+        one = job_join_ns(job, NULL);
+        best = one < best ? one : best;
     }
     return best;
 }

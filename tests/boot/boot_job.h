@@ -50,6 +50,7 @@ struct said {
     struct dtensor_error err;
     int64_t open_ns;
     int64_t total_ns;
+    int64_t cpu_us;               /* its CPU time in total_ns                 */
     int leaked_fds;
     bool right;                   /* what allgather gave                      */
     pid_t pid;
@@ -112,10 +113,12 @@ bool job_good(const struct boot_job *job);
 bool job_failed(const struct boot_job *job, int code, int culprit,
                 const char *words, int within_ms);
 
-/* How long the second host of such a job takes to join, which comes last: the
- * shortest of five starts, in ns; -1: one failed.
+/* How long the second host of such a job takes to join, which comes when
+ * `during` is over, in ns; -1: a rank failed.  job_joins_ns(): the shortest of
+ * five starts.
  */
-int64_t job_joins_ns(const struct boot_job *job, void (*during)(void));
+int64_t job_join_ns(const struct boot_job *job, void (*during)(void));
+int64_t job_joins_ns(const struct boot_job *job);
 
 /* Something that is no rank listens on the job's port. */
 int take_port(const char *address);

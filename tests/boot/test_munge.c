@@ -120,7 +120,7 @@ static void test_jobs(void)
     ok(job_good(&job), "a job of three hosts joins by munge");
     job = munge_job(2, 2);
     note("the second host joins in %.2f ms",
-         (double)job_joins_ns(&job, NULL) / 1e6);
+         (double)job_joins_ns(&job) / 1e6);
     job = job_even(2, 1);
     job.actor[0].key = job.actor[1].key = "";
     job_run(&job, NULL);
