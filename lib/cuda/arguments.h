@@ -54,8 +54,10 @@ enum {
     DTN_FOLD_ONE_NAN = 32,                  /* every NaN becomes the same    */
     DTN_FOLD_SIGNED = 64,                   /* averages: of signed integers  */
     DTN_FOLD_ALIGNED = 128,                 /* every run begins at 16 bytes  */
-    DTN_FOLD_ONTO_DST = 256                 /* src[0] has the places of dst  */
-};
+    DTN_FOLD_ONTO_DST = 256,                /* src[0] has the places of dst  */
+    DTN_FOLD_FLAT = 512                     /* sum of two or more arrays     */
+};                                          /* without gaps and partials,    */
+                                            /* aligned, any NaN the same     */
 
 /* dst[.] = src[0] op src[1] op ..., divided, in the same place of each dst. */
 struct dtn_fold_args {

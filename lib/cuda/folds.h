@@ -12,6 +12,7 @@
 #define DTN_CUDA_FOLDS_H
 
 #include "base/narrow.h"
+#include "cuda/halves.h"
 #include "cuda/places.h"
 
 #include <stdbool.h>
@@ -119,37 +120,151 @@ DTN_INLINE uint32_t fold_is(const struct dtn_fold_args *args, int s,
             DTN_EACH(COUNT, x[k] = times(x[k], args->factor));                \
     }
 
-/* The kernel.  `fold` folds lanes, `end` finishes one of them, `narrow` rounds
- * it to an element.
+/* name_unit(): fold this thread's elements.  `fold` folds lanes, `end` finishes
+ * one of them, `narrow` rounds it to an element.
  */
+#define DTN_UNIT(name, E, W, COUNT, fold, end, narrow)                        \
+    DTN_INLINE void name##_unit(const struct dtn_fold_args *args, uint64_t u) \
+    {                                                                         \
+        const struct dtn_where place = place_of(&args->box, u);               \
+        const uint64_t left = args->box.run - place.unit * COUNT;             \
+        const int n = left < COUNT ? (int)left : COUNT;                       \
+        const bool whole = n == COUNT && args->flags & DTN_FOLD_ALIGNED;      \
+        W sum[COUNT], term[COUNT];                                            \
+        E e[COUNT];                                                           \
+                                                                              \
+        name##_terms(args, place, whole, n, 0, sum);                          \
+        for (int s = 1; s < args->nsrc; s++) {                                \
+            name##_terms(args, place, whole, n, s, term);                     \
+            fold(args->op, sum, term);                                        \
+        }                                                                     \
+        DTN_EACH(COUNT, sum[k] = end(args, sum[k]));                          \
+        DTN_EACH(COUNT, e[k] = narrow(sum[k]));                               \
+        for (int d = 0; d < args->ndst; d++)                                  \
+            if (args->flags & DTN_FOLD_WIDE_DST)                              \
+                name##_store_wide(fold_to(args, place, d,                     \
+                                          COUNT * sizeof(W)), whole, n, sum); \
+            else                                                              \
+                name##_store(fold_to(args, place, d, COUNT * sizeof(E)),      \
+                             whole, n, e);                                    \
+    }
+
 #define DTN_FOLD(name, E, W, COUNT, fold, end, narrow)                        \
+    DTN_UNIT(name, E, W, COUNT, fold, end, narrow)                            \
     DTN_KERNEL(name, fold_args)                                               \
     {                                                                         \
-        for (uint64_t u = at.first; u < args->box.units; u += at.step) {      \
-            const struct dtn_where place = place_of(&args->box, u);           \
-            const uint64_t left = args->box.run - place.unit * COUNT;         \
-            const int n = left < COUNT ? (int)left : COUNT;                   \
-            const bool whole = n == COUNT && args->flags & DTN_FOLD_ALIGNED;  \
-            W sum[COUNT], term[COUNT];                                        \
-            E e[COUNT];                                                       \
-                                                                              \
-            name##_terms(args, place, whole, n, 0, sum);                      \
-            for (int s = 1; s < args->nsrc; s++) {                            \
-                name##_terms(args, place, whole, n, s, term);                 \
-                fold(args->op, sum, term);                                    \
-            }                                                                 \
-            DTN_EACH(COUNT, sum[k] = end(args, sum[k]));                      \
-            DTN_EACH(COUNT, e[k] = narrow(sum[k]));                           \
-            for (int d = 0; d < args->ndst; d++)                              \
-                if (args->flags & DTN_FOLD_WIDE_DST)                          \
-                    name##_store_wide(fold_to(args, place, d,                 \
-                                              COUNT * sizeof(W)), whole, n,   \
-                                      sum);                                   \
-                else                                                          \
-                    name##_store(fold_to(args, place, d, COUNT * sizeof(E)),  \
-                                 whole, n, e);                                \
-        }                                                                     \
+        for (uint64_t u = at.first; u < args->box.units; u += at.step)        \
+            name##_unit(args, u);                                             \
     }
+
+/* ----------------------------------------------------------- flat sums --- */
+
+/* name_flat(): the unit of a sum that has nothing special: see DTN_FOLD_FLAT.
+ * Up to DTN_BATCH terms are loaded before the first is added.  -0 + x is x.
+ */
+#define DTN_FLAT(name, W, COUNT, widen, narrow)                               \
+    DTN_INLINE void name##_flat(const struct dtn_fold_args *args, uint64_t u) \
+    {                                                                         \
+        struct dtn_quad quad[DTN_BATCH];                                      \
+        W sum[COUNT], term[COUNT];                                            \
+                                                                              \
+        DTN_EACH(COUNT, sum[k] = -(W)0);                                      \
+        for (int s = 0; s < args->nsrc; s += DTN_BATCH) {                     \
+            DTN_UNROLL                                                        \
+            for (int b = 0; b < DTN_BATCH; b++)                               \
+                if (s + b < args->nsrc)                                       \
+                    quad[b] = ((const struct dtn_quad *)args->src[s + b])[u]; \
+            DTN_UNROLL                                                        \
+            for (int b = 0; b < DTN_BATCH; b++)                               \
+                if (s + b < args->nsrc) {                                     \
+                    widen(quad[b], term);                                     \
+                    DTN_EACH(COUNT, sum[k] = sum[k] + term[k]);               \
+                }                                                             \
+        }                                                                     \
+        if (args->divisor != 0)                                               \
+            DTN_EACH(COUNT, sum[k] = sum[k] / (W)args->divisor);              \
+        quad[0] = narrow(sum);                                                \
+        for (int d = 0; d < args->ndst; d++)                                  \
+            ((struct dtn_quad *)args->dst[d])[u] = quad[0];                   \
+    }
+
+#define DTN_FOLD_FLOAT(name, E, W, COUNT, fold, end, narrow)                  \
+    DTN_UNIT(name, E, W, COUNT, fold, end, narrow)                            \
+    DTN_KERNEL(name, fold_args)                                               \
+    {                                                                         \
+        const uint64_t flat = args->flags & DTN_FOLD_FLAT                     \
+                            ? args->box.run / COUNT : 0;                      \
+                                                                              \
+        for (uint64_t u = at.first; u < args->box.units; u += at.step)        \
+            if (u < flat)                                                     \
+                name##_flat(args, u);                                         \
+            else                                                              \
+                name##_unit(args, u);                                         \
+    }
+
+/* 16 bytes of elements as numbers, and back, where every NaN becomes one. */
+DTN_INLINE void f32_from_quad(struct dtn_quad quad, float x[4])
+{
+    DTN_EACH(4, x[k] = dtn_narrow_float(quad.word[k]));
+}
+
+DTN_INLINE void f64_from_quad(struct dtn_quad quad, double x[2])
+{
+    DTN_EACH(2, x[k] = f64_from(quad.word[2 * k]
+                                | (uint64_t)quad.word[2 * k + 1] << 32));
+}
+
+DTN_INLINE void f16_from_quad(struct dtn_quad quad, float x[8])
+{
+    DTN_EACH(8, x[k] = f16_to_f32((uint16_t)(quad.word[k / 2]
+                                             >> 16 * (k % 2))));
+}
+
+DTN_INLINE void bf16_from_quad(struct dtn_quad quad, float x[8])
+{
+    DTN_EACH(8, x[k] = dtn_narrow_float(k % 2 ? quad.word[k / 2] & 0xffff0000
+                                              : quad.word[k / 2] << 16));
+}
+
+DTN_INLINE struct dtn_quad f32_to_quad(const float x[4])
+{
+    struct dtn_quad quad;
+
+    DTN_EACH(4, quad.word[k] = x[k] != x[k] ? 0x7fc00000
+                                            : dtn_narrow_bits(x[k]));
+    return quad;
+}
+
+DTN_INLINE struct dtn_quad f64_to_quad(const double x[2])
+{
+    struct dtn_quad quad;
+
+    DTN_EACH(4, quad.word[k] = (uint32_t)(
+        (x[k / 2] != x[k / 2] ? 0x7ff8000000000000 : f64_bits(x[k / 2]))
+        >> 32 * (k % 2)));
+    return quad;
+}
+
+DTN_INLINE struct dtn_quad f16_to_quad(const float x[8])
+{
+    struct dtn_quad quad;
+
+    DTN_EACH(4, quad.word[k] = f16_pair(x[2 * k], x[2 * k + 1]));
+    return quad;
+}
+
+DTN_INLINE struct dtn_quad bf16_to_quad(const float x[8])
+{
+    struct dtn_quad quad;
+
+    DTN_EACH(4, quad.word[k] = bf16_pair(x[2 * k], x[2 * k + 1]));
+    return quad;
+}
+
+DTN_FLAT(fold_f32, float, 4, f32_from_quad, f32_to_quad)
+DTN_FLAT(fold_f64, double, 2, f64_from_quad, f64_to_quad)
+DTN_FLAT(fold_f16, float, 8, f16_from_quad, f16_to_quad)
+DTN_FLAT(fold_bf16, float, 8, bf16_from_quad, bf16_to_quad)
 
 /* --------------------------------------------------------------- floats --- */
 
@@ -186,13 +301,15 @@ DTN_LANES_FLOAT(f64_lanes2, double, 2)
 #define DTN_WIDEN_F8E5M2(x, args) dtn_f8e5m2_widen(x)
 
 DTN_TERMS(fold_f32, float, float, 4, DTN_AS_IT_IS, DTN_TIMES_F32)
-DTN_FOLD(fold_f32, float, float, 4, f32_lanes4, f32_end, DTN_AS_IT_IS)
+DTN_FOLD_FLOAT(fold_f32, float, float, 4, f32_lanes4, f32_end, DTN_AS_IT_IS)
 DTN_TERMS(fold_f64, double, double, 2, DTN_AS_IT_IS, DTN_TIMES_F64)
-DTN_FOLD(fold_f64, double, double, 2, f64_lanes2, f64_end, DTN_AS_IT_IS)
+DTN_FOLD_FLOAT(fold_f64, double, double, 2, f64_lanes2, f64_end, DTN_AS_IT_IS)
 DTN_TERMS(fold_f16, uint16_t, float, 8, DTN_WIDEN_F16, DTN_TIMES_F32)
-DTN_FOLD(fold_f16, uint16_t, float, 8, f32_lanes8, f32_end, dtn_f16_narrow)
+DTN_FOLD_FLOAT(fold_f16, uint16_t, float, 8, f32_lanes8, f32_end,
+               dtn_f16_narrow)
 DTN_TERMS(fold_bf16, uint16_t, float, 8, DTN_WIDEN_BF16, DTN_TIMES_F32)
-DTN_FOLD(fold_bf16, uint16_t, float, 8, f32_lanes8, f32_end, dtn_bf16_narrow)
+DTN_FOLD_FLOAT(fold_bf16, uint16_t, float, 8, f32_lanes8, f32_end,
+               dtn_bf16_narrow)
 DTN_TERMS(fold_f8e4m3, uint8_t, float, 16, DTN_WIDEN_F8E4M3, DTN_TIMES_F32)
 DTN_FOLD(fold_f8e4m3, uint8_t, float, 16, f32_lanes16, f32_end,
          dtn_f8e4m3_narrow)

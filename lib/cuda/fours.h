@@ -7,6 +7,7 @@
 #define DTN_CUDA_FOURS_H
 
 #include "cuda/device.h"
+#include "cuda/halves.h"
 #include "cuda/numbers.h"
 
 #include <stdbool.h>
@@ -57,7 +58,7 @@ DTN_INLINE void four_widen(uint32_t dtype, struct dtn_four_bits bits, bool one,
     } else if (dtype == DTENSOR_F16) {
         DTN_UNROLL
         for (int k = 0; k < 4; k++)
-            x[k] = dtn_f16_widen((uint16_t)(bits.half[0] >> 16 * k));
+            x[k] = f16_to_f32((uint16_t)(bits.half[0] >> 16 * k));
     } else {
         DTN_UNROLL
         for (int k = 0; k < 4; k++)
@@ -66,36 +67,47 @@ DTN_INLINE void four_widen(uint32_t dtype, struct dtn_four_bits bits, bool one,
 }
 
 /* As put_f32() does it. */
-DTN_INLINE void four_put(uint32_t dtype, void *at, const float values[4])
+DTN_INLINE void four_put_f32(void *at, const float values[4])
 {
-    union {
-        float x[4];
-        struct dtn_quad quad;
-    } all;
-    uint64_t bits = 0;
+    struct dtn_quad quad;
 
     DTN_UNROLL
     for (int k = 0; k < 4; k++)
-        all.x[k] = number_f32(values[k]);
-    if (dtype == DTENSOR_F32) {
-        *(struct dtn_quad *)at = all.quad;
-    } else if (dtype == DTENSOR_BF16) {
-        DTN_UNROLL
-        for (int k = 0; k < 4; k++)
-            bits |= (uint64_t)dtn_bf16_narrow(all.x[k]) << 16 * k;
-        *(uint64_t *)at = bits;
-    } else if (dtype == DTENSOR_F16) {
-        DTN_UNROLL
-        for (int k = 0; k < 4; k++)
-            bits |= (uint64_t)dtn_f16_narrow(all.x[k]) << 16 * k;
-        *(uint64_t *)at = bits;
-    } else {
-        DTN_UNROLL
-        for (int k = 0; k < 4; k++)
-            bits |= (uint64_t)(dtype == DTENSOR_F8E4M3
-                               ? dtn_f8e4m3_narrow(all.x[k])
-                               : dtn_f8e5m2_narrow(all.x[k])) << 8 * k;
-        *(uint32_t *)at = (uint32_t)bits;
+        quad.word[k] = dtn_narrow_bits(number_f32(values[k]));
+    *(struct dtn_quad *)at = quad;
+}
+
+DTN_INLINE void four_put_f8(uint32_t dtype, void *at, const float values[4])
+{
+    uint32_t bits = 0;
+
+    DTN_UNROLL
+    for (int k = 0; k < 4; k++) {
+        const float x = number_f32(values[k]);
+
+        bits |= (uint32_t)(dtype == DTENSOR_F8E4M3 ? dtn_f8e4m3_narrow(x)
+                                                   : dtn_f8e5m2_narrow(x))
+             << 8 * k;
+    }
+    *(uint32_t *)at = bits;
+}
+
+DTN_INLINE void four_put(uint32_t dtype, void *at, const float x[4])
+{
+    switch (dtype) {
+    case DTENSOR_F32:
+        four_put_f32(at, x);
+        break;
+    case DTENSOR_BF16:
+        *(uint64_t *)at = bf16_pair(x[0], x[1])
+                        | (uint64_t)bf16_pair(x[2], x[3]) << 32;
+        break;
+    case DTENSOR_F16:
+        *(uint64_t *)at = f16_pair(x[0], x[1])
+                        | (uint64_t)f16_pair(x[2], x[3]) << 32;
+        break;
+    default:
+        four_put_f8(dtype, at, x);
     }
 }
 

@@ -205,6 +205,16 @@ static size_t fold_bytes(const struct dtn_reduction *how, bool partial)
     return dtn_dtype_size(partial ? how->partial : how->dtype);
 }
 
+static bool is_flat_sum(const struct dtn_fold_args *args)
+{
+    const uint32_t special = DTN_FOLD_WIDE_DST | DTN_FOLD_WIDE_FIRST
+                           | DTN_FOLD_WIDE_REST | DTN_FOLD_TIMES_FIRST
+                           | DTN_FOLD_TIMES_REST;
+
+    return args->op == DTN_FOLD_SUM && args->nsrc > 1 && args->box.ndim == 0
+        && args->flags & DTN_FOLD_ALIGNED && !(args->flags & special);
+}
+
 /* Pointers are set.  Which elements, and are they aligned? */
 static void fold_end(const struct dtn_reduction *how, unsigned partial,
                      const struct dtn_box *box, struct dtn_launch *launch)
@@ -228,6 +238,8 @@ static void fold_end(const struct dtn_reduction *how, unsigned partial,
         bits |= address(args->src[i]);
     if (is_multiple(bits, WORD))
         args->flags |= DTN_FOLD_ALIGNED;
+    if (is_flat_sum(args))
+        args->flags |= DTN_FOLD_FLAT;
     launch->threads = args->box.units;
 }
 

@@ -27,7 +27,7 @@ DTN_INLINE struct dtn_where place_of(const struct dtn_kernel_box *box,
     run = divided(unit, &box->per_run);
     place.unit = unit - run * box->per_run.by;
     for (int64_t d = box->ndim - 1; d >= 0; d--) {
-        const uint64_t outer = divided(run, &box->dim[d].size);
+        const uint64_t outer = d > 0 ? divided(run, &box->dim[d].size) : 0;
         const int64_t i = (int64_t)(run - outer * box->dim[d].size.by);
 
         place.dst += i * box->dim[d].dst;

@@ -62,9 +62,7 @@ DTN_INLINE float unit_f32(uint32_t word)
 
 DTN_INLINE float scaled_f32(const struct dtn_fill_args *args, float x)
 {
-    const float mul = (float)args->mul, add = (float)args->add;
-
-    return mul == 1.0f ? x + add : __builtin_fmaf(x, mul, add);
+    return __builtin_fmaf(x, (float)args->mul, (float)args->add);
 }
 
 DTN_INLINE void uniform_f32(const struct dtn_fill_args *args,

@@ -2,6 +2,7 @@
 #ifndef TESTS_CUDA_PTX_H
 #define TESTS_CUDA_PTX_H
 
+#include "base/narrow.h"
 #include "cuda/kernels.h"
 #include "tests/cuda/ptx_approximate.h"
 
@@ -62,6 +63,25 @@ static inline float f32_nan(float x)
 static inline double f64_nan(double x)
 {
     return x != x ? f64_of(0x7fffffffffffffff) : x;
+}
+
+/* cvt.rn.bf16x2.f32 and of f16: two floats, rounded; a NaN is all ones but the
+ * sign.
+ */
+static inline uint32_t pair_of_bf16x2(float low, float high)
+{
+    const uint32_t l = low != low ? 0x7fff : dtn_bf16_narrow(low);
+    const uint32_t h = high != high ? 0x7fff : dtn_bf16_narrow(high);
+
+    return l | h << 16;
+}
+
+static inline uint32_t pair_of_f16x2(float low, float high)
+{
+    const uint32_t l = low != low ? 0x7fff : dtn_f16_narrow(low);
+    const uint32_t h = high != high ? 0x7fff : dtn_f16_narrow(high);
+
+    return l | h << 16;
 }
 
 /* max.f32: of a number and a NaN the number, of zeros the positive one. */

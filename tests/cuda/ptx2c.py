@@ -35,6 +35,7 @@ OPPOSITE = {"equ": "ne", "neu": "eq", "ltu": "ge", "leu": "gt", "gtu": "le",
 FLOATS = """add sub mul div fma sqrt neg abs copysign rcp sin cos lg2 ex2
 max""".split()
 TOWARD_ZERO = ("s32", "s64", "u64")
+PAIRS = ("f16x2", "bf16x2")
 WHOLE = {"rni": "rint", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
 INTEGERS = """add sub addc subc mul mad shl shr and or xor not neg div rem min
 max abs prmt bfi""".split()
@@ -158,6 +159,11 @@ def compare(parts, args):
 def convert(parts, args):
     to, kind = parts[-2:]
     rounding = parts[1:-2]
+    if parts == ["cvt", "f32", "f16"]:
+        return put(args[0], to, f"f32_nan(dtn_f16_widen({bits(args[1])}))")
+    if to in PAIRS and kind == "f32" and rounding == ["rn"]:
+        high, low = value(kind, args[1]), value(kind, args[2])
+        return f"{name(args[0])} = pair_of_{to}({low}, {high});"
     a = value(kind, args[1])
     if not is_float(to) and not is_float(kind) and not rounding:
         return put(args[0], to, f"({c_type(to)}){a}")
