@@ -10,6 +10,7 @@
 #include "math/bundle.h"
 #include "math/finish.h"
 #include "math/functions.h"
+#include "math/softmax_columns.h"
 #include "math/strips.h"
 #include "math/totals.h"
 #include "base/dtype.h"
@@ -146,22 +147,48 @@ static void bundle_softmax(const struct dtn_strips *rows, bool logarithm,
     dtn_array_copy(&out, &copy);
 }
 
+/* Columns beside each other, gone down at once; how many.  0: row by row. */
+static int64_t columns_softmax(const struct dtn_strips *rows, bool logarithm)
+{
+    enum { LEAST = 8 };
+    const struct dtn_storage *in = &rows->how[IN], *out = &rows->how[OUT];
+    const struct dtn_columns columns = {
+        .dtype = in->dtype, .in = rows->row.at[IN], .out = rows->row.at[OUT],
+        .in_apart = in->step, .out_apart = out->step, .n = rows->row.run,
+        .count = dtn_strips_beside(rows) };
+
+    return rows->row.ndim == 0 && !rows->row.empty && in->step != 1 &&
+           in->dtype == out->dtype && dtn_softmax_columns_ok(in->dtype) &&
+           rows->outer.step[IN] == 1 && rows->outer.step[OUT] == 1 &&
+           columns.count >= LEAST
+               ? dtn_softmax_columns(logarithm, &columns) : 0;
+}
+
+/* As many rows as are best done at once; how many. */
+static int64_t some_softmax(struct dtn_strips *rows, bool logarithm)
+{
+    int64_t count = columns_softmax(rows, logarithm);
+
+    if (count)
+        return count;
+    count = dtn_bundle_strips(rows, IN);
+    if (count) {
+        bundle_softmax(rows, logarithm, count);
+        return count;
+    }
+    row_softmax(rows, logarithm);
+    return 1;
+}
+
 void dtn_softmax(bool logarithm, const struct dtn_array *out,
                  const struct dtn_array *in, int dim)
 {
     const struct dtn_array arrays[] = { *out, *in };
     struct dtn_strips rows;
-    int64_t count;
 
     dtn_strips_begin(&rows, arrays, 2, 1u << dim);
-    for (bool more = dtn_strips_first(&rows); more;
-         more = dtn_strips_skip(&rows, count ? count : 1)) {
-        count = dtn_bundle_strips(&rows, IN);
-        if (count)
-            bundle_softmax(&rows, logarithm, count);
-        else
-            row_softmax(&rows, logarithm);
-    }
+    for (bool more = dtn_strips_first(&rows); more;)
+        more = dtn_strips_skip(&rows, some_softmax(&rows, logarithm));
 }
 
 void dtn_softmax_sum(const struct dtn_array *sum, const struct dtn_array *in,

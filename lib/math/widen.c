@@ -11,6 +11,7 @@
 #include "math/widen.h"
 #include "math/width.h"
 #include "base/narrow.h"
+#include "dtensor.h"
 
 #include <stdint.h>
 
@@ -21,6 +22,10 @@
 struct widen_loops {
     void (*widen[2])(float *to, const uint16_t *from, int64_t n);
     void (*narrow[2])(uint16_t *to, const float *from, int64_t n);
+    void (*widen_rows[2])(float *to, const uint16_t *from, int64_t apart,
+                          int64_t rows);
+    void (*narrow_rows[2])(uint16_t *to, int64_t apart, const float *from,
+                           int64_t rows);
 };
 enum { BF16, F16 };
 
@@ -46,4 +51,18 @@ void dtn_widen_f16(float *to, const uint16_t *from, int64_t n)
 void dtn_narrow_f16(uint16_t *to, const float *from, int64_t n)
 {
     widths[dtn_width()]->narrow[F16](to, from, n);
+}
+
+void dtn_widen_rows(enum dtensor_dtype dtype, void *to, const void *from,
+                    int64_t apart, int64_t rows)
+{
+    widths[dtn_width()]->widen_rows[dtype == DTENSOR_F16](to, from, apart,
+                                                          rows);
+}
+
+void dtn_narrow_rows(enum dtensor_dtype dtype, void *to, int64_t apart,
+                     const void *from, int64_t rows)
+{
+    widths[dtn_width()]->narrow_rows[dtype == DTENSOR_F16](to, apart, from,
+                                                           rows);
 }

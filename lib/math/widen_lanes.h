@@ -90,11 +90,39 @@ LANES_TARGET static void LANES_NAME(narrow_f16)(uint16_t *to, const float *from,
         to[i] = dtn_f16_narrow(from[i]);
 }
 
+#define ROWS(kind)                                                            \
+    LANES_TARGET static void LANES_NAME(widen_rows_##kind)(                   \
+        float *to, const uint16_t *from, int64_t apart, int64_t rows)         \
+    {                                                                         \
+        for (int64_t i = 0; i < rows; i++) {                                  \
+            const uint16_t *row = from + i * apart;                           \
+                                                                              \
+            LANES_NAME(widen_##kind)(to + i * DTN_WIDEN_ROW, row,             \
+                                     DTN_WIDEN_ROW);                          \
+        }                                                                     \
+    }                                                                         \
+    LANES_TARGET static void LANES_NAME(narrow_rows_##kind)(                  \
+        uint16_t *to, int64_t apart, const float *from, int64_t rows)         \
+    {                                                                         \
+        for (int64_t i = 0; i < rows; i++) {                                  \
+            uint16_t *row = to + i * apart;                                   \
+                                                                              \
+            LANES_NAME(narrow_##kind)(row, from + i * DTN_WIDEN_ROW,          \
+                                      DTN_WIDEN_ROW);                         \
+        }                                                                     \
+    }
+
+ROWS(bf16)
+ROWS(f16)
+
 static const struct widen_loops LANES_NAME(loops) = {
     { LANES_NAME(widen_bf16), LANES_NAME(widen_f16) },
-    { LANES_NAME(narrow_bf16), LANES_NAME(narrow_f16) }
+    { LANES_NAME(narrow_bf16), LANES_NAME(narrow_f16) },
+    { LANES_NAME(widen_rows_bf16), LANES_NAME(widen_rows_f16) },
+    { LANES_NAME(narrow_rows_bf16), LANES_NAME(narrow_rows_f16) }
 };
 
+#undef ROWS
 #undef SOME
 #undef WIDEN
 #undef WIDE_STORE

@@ -1,8 +1,9 @@
 /* test_bundle.c - rows that lie apart have the results of rows without gaps
  *
- * Columns of a matrix, transposed some at a time to a buffer, beside the same
- * numbers as rows: softmax, sums so far, reductions of a row at a time, and
- * where extremes are.  Then transpositions of all types, element by element.
+ * Columns of a matrix, gone down at once or transposed some at a time to a
+ * buffer, beside the same numbers as rows: softmax, sums so far, reductions of
+ * a row at a time, and where extremes are; now and then with a NaN or -inf.
+ * Then transpositions of all types, element by element.
  *
  * Without this test, the last columns, which fill no bundle or no square of the
  * transposition, could be those of another row.
@@ -17,6 +18,7 @@
 #include "tests/support/rand.h"
 #include "tests/support/tap.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -85,6 +87,9 @@ static void test_rows(enum dtensor_dtype dtype)
         struct dtn_array in = sample_new(&seed, dtype, 2, shape, false);
 
         sample_fill(&seed, &in, false);
+        if (i % 4 == 1)
+            dtn_store(dtype, in.data, rand_below(&seed, (int)shape[1]),
+                      i == 1 ? (double)NAN : (double)-INFINITY);
         for (int which = 0; which < CASES; which++)
             differ += case_differs(which, &in);
         sample_free(&in);

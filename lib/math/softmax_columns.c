@@ -1,0 +1,241 @@
+/* softmax_columns.c - softmax of neighbouring columns, going down them at once
+ *
+ * A tile is 32 columns of f32 or 16 of f64, up to 1024 elements of each: 128
+ * KiB.  It is copied, and widened, from where the columns lie.  Three passes
+ * over it find the largest elements, make and add the exponentials, and write
+ * the results.  Longer columns are several tiles, which each pass copies again.
+ */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)
+#pragma GCC optimize("O3", "fp-contract=off", "no-trapping-math")
+#endif
+
+#include "math/softmax_columns.h"
+#include "math/block.h"
+#include "math/functions.h"
+#include "math/widen.h"
+#include "math/width.h"
+#include "base/dtype.h"
+#include "dtensor.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { WIDE_BYTES = 128, LONG = 1024 };
+#define WIDE(T) (WIDE_BYTES / (int)sizeof(T))
+
+/* The next loop is over a row of a tile.  If GCC unrolls it first, it makes no
+ * vectors of what is left.
+ */
+#if defined(__GNUC__) && !defined(__clang__)
+#define ACROSS _Pragma("GCC ivdep") _Pragma("GCC unroll 1")
+#else
+#define ACROSS
+#endif
+
+/* Of f32, of f64. */
+struct columns_loops {
+    /* n rows, `apart` from one to the next, to a tile; and the largest yet */
+    void (*take[2])(void *tile, const void *from, int64_t apart, int64_t n,
+                    void *most);
+    /* a block of a tile, whose exponentials it may keep; `total` is added to */
+    void (*exp[2])(void *tile, int64_t n, bool keep, const void *most,
+                   double total[]);
+    void (*finish[2])(bool logarithm, void *to, int64_t apart, const void *tile,
+                      int64_t n, const void *most, const double ends[]);
+    /* what the end of each column needs of its sum */
+    void (*ends)(bool logarithm, double total[]);
+};
+
+/* A CPU does not foresee rows that are far apart.  When row i of n is read or
+ * written this element is asked for: of row i + 16, or of the next columns.
+ */
+static inline int64_t ahead(int64_t i, int64_t n, int64_t apart, int64_t wide)
+{
+    const int64_t next = i + 16;
+
+    return next < n ? next * apart : (next - n) * apart + wide;
+}
+
+#define LANES_FILE "math/softmax_columns_lanes.h"
+#define LANES_LOOPS struct columns_loops
+#include "math/width_lanes.h"
+
+/* Some columns, at most as many as a tile has. */
+struct tile {
+    const struct columns_loops *loops;
+    struct dtn_storage how;       /* neighbours in memory                     */
+    int is_f64;                   /* of `how.work`                            */
+    int64_t wide;                 /* numbers of a row of the tile             */
+    struct dtn_columns of;        /* the columns                              */
+    bool logarithm;
+    _Alignas(64) char most[WIDE_BYTES]; /* of each column, of type `how.work` */
+    double total[WIDE(float)];    /* sum of exponentials of each column       */
+    _Alignas(64) char x[LONG * WIDE_BYTES]; /* element by element             */
+};
+
+bool dtn_softmax_columns_ok(enum dtensor_dtype dtype)
+{
+    return dtype == DTENSOR_F32 || dtype == DTENSOR_F64 ||
+           dtype == DTENSOR_BF16 || dtype == DTENSOR_F16;
+}
+
+/* From element `first` of the columns on: `apart` as in struct dtn_columns. */
+static int64_t bytes_to(const struct tile *t, int64_t first, int64_t apart)
+{
+    return first * apart * (int64_t)dtn_dtype_size(t->how.dtype);
+}
+
+static bool direct(const struct tile *t)
+{
+    return t->of.count == t->wide && t->how.dtype == t->how.work;
+}
+
+/* Row by row, since some columns of the tile are not used: they are 0. */
+static void load_rows(struct tile *t, const char *at, int64_t n)
+{
+    const size_t size = (size_t)t->of.count * dtn_dtype_size(t->how.work);
+
+    memset(t->x, 0, (size_t)n * WIDE_BYTES);
+    for (int64_t i = 0; i < n; i++) {
+        char *to = t->x + i * WIDE_BYTES;
+        const void *row = dtn_block_load(&t->how,
+                                         at + bytes_to(t, i, t->of.in_apart),
+                                         t->of.count, to);
+
+        if (row != to)
+            memcpy(to, row, size);
+    }
+}
+
+static void store_rows(const struct tile *t, char *at, int64_t n)
+{
+    const size_t size = (size_t)t->of.count * dtn_dtype_size(t->how.work);
+
+    for (int64_t i = 0; i < n; i++) {
+        char *to = at + bytes_to(t, i, t->of.out_apart);
+        const char *row = t->x + i * WIDE_BYTES;
+
+        if (t->how.dtype == t->how.work)
+            memcpy(to, row, size);
+        else
+            dtn_block_store(&t->how, to, t->of.count, row);
+    }
+}
+
+/* n elements of each column, from element `first` on, to the tile. */
+static void tile_take(struct tile *t, int64_t first, int64_t n)
+{
+    const char *at = t->of.in + bytes_to(t, first, t->of.in_apart);
+
+    if (direct(t)) {
+        t->loops->take[t->is_f64](t->x, at, t->of.in_apart, n, t->most);
+        return;
+    }
+    if (t->of.count == t->wide)
+        dtn_widen_rows(t->how.dtype, t->x, at, t->of.in_apart, n);
+    else
+        load_rows(t, at, n);
+    t->loops->take[t->is_f64](t->x, t->x, t->wide, n, t->most);
+}
+
+static void tile_exp(struct tile *t, int64_t n, double total[])
+{
+    for (int64_t i = 0; i < n; i += DTN_BLOCK)
+        t->loops->exp[t->is_f64](t->x + i * WIDE_BYTES,
+                                 n - i < DTN_BLOCK ? n - i : DTN_BLOCK,
+                                 !t->logarithm, t->most, total);
+}
+
+static void tile_finish(struct tile *t, int64_t first, int64_t n)
+{
+    char *at = t->of.out + bytes_to(t, first, t->of.out_apart);
+    const bool there = direct(t);
+
+    t->loops->finish[t->is_f64](t->logarithm, there ? at : t->x,
+                                there ? t->of.out_apart : t->wide, t->x, n,
+                                t->most, t->total);
+    if (t->of.count < t->wide)
+        store_rows(t, at, n);
+    else if (!there)
+        dtn_narrow_rows(t->how.dtype, at, t->of.out_apart, t->x, n);
+}
+
+/* How many elements of each column, from element `first` on, fit the tile. */
+static int64_t some(const struct tile *t, int64_t first)
+{
+    return t->of.n - first < LONG ? t->of.n - first : LONG;
+}
+
+/* A NaN makes the sum of its column one.  Its sign would not be that of a row,
+ * where sums have another order of operands.
+ */
+static bool any_nan(const struct tile *t)
+{
+    bool any = false;
+
+    for (int64_t k = 0; k < t->wide; k++)
+        any |= isnan(t->total[k]);
+    return any;
+}
+
+/* The largest elements and the sums; columns of several tiles are read again.
+ */
+static void tile_totals(struct tile *t)
+{
+    for (int64_t i = 0; i < t->of.n; i += LONG)
+        tile_take(t, i, some(t, i));
+    for (int64_t i = 0; i < t->of.n; i += LONG) {
+        if (t->of.n > LONG)
+            tile_take(t, i, some(t, i));
+        tile_exp(t, some(t, i), t->total);
+    }
+}
+
+static void tile_results(struct tile *t)
+{
+    double known[WIDE(float)] = { 0 };
+
+    t->loops->ends(t->logarithm, t->total);
+    for (int64_t i = 0; i < t->of.n; i += LONG) {
+        if (t->of.n > LONG)
+            tile_take(t, i, some(t, i));
+        if (t->of.n > LONG && !t->logarithm)
+            tile_exp(t, some(t, i), known);
+        tile_finish(t, i, some(t, i));
+    }
+}
+
+static void tile_begin(struct tile *t, bool logarithm,
+                       const struct dtn_columns *columns)
+{
+    const enum dtensor_dtype work = dtn_block_type(columns->dtype);
+
+    t->loops = widths[dtn_width()];
+    t->how = (struct dtn_storage){ columns->dtype, work, 1 };
+    t->is_f64 = work == DTENSOR_F64;
+    t->wide = t->is_f64 ? WIDE(double) : WIDE(float);
+    t->logarithm = logarithm;
+    t->of = *columns;
+    if (t->of.count > t->wide)
+        t->of.count = t->wide;
+    memset(t->total, 0, sizeof t->total);
+    for (int k = 0; k < t->wide; k++)
+        if (t->is_f64)
+            ((double *)(void *)t->most)[k] = (double)-INFINITY;
+        else
+            ((float *)(void *)t->most)[k] = -INFINITY;
+}
+
+int64_t dtn_softmax_columns(bool logarithm, const struct dtn_columns *columns)
+{
+    struct tile t;                        /* initialised as far as it is used */
+
+    tile_begin(&t, logarithm, columns);
+    tile_totals(&t);
+    if (any_nan(&t))
+        return 0;
+    tile_results(&t);
+    return t.of.count;
+}
