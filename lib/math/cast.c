@@ -15,11 +15,16 @@
 #include "math/loop.h"
 #include "math/width.h"
 #include "base/dtype.h"
+#include "base/narrow.h"
 #include "dtensor.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+
+#ifdef DTN_WIDTHS
+#include <immintrin.h>
+#endif
 
 typedef void direct_f(void *out, const void *in, int64_t n);
 
