@@ -41,6 +41,8 @@ struct part {
     int needs;                    /* the only rank that it waits for          */
 };
 
+enum named { FIRST, SECOND, ANY };        /* of two losses */
+
 static const struct plot {
     const char *claim;
     int hosts, per_host;
@@ -54,8 +56,7 @@ static const struct plot {
         int victim;
         int after_ms;             /* the first                                */
         int heard_ms;             /* after it, by others than its host        */
-        bool named;               /* this one is named, not the first         */
-        bool either;              /* any one is, by all the same              */
+        enum named named;         /* by all                                   */
     } second;
 } plots[] = {
     { "rank 0 is done, and a host that only it hears is lost",
@@ -93,37 +94,37 @@ static const struct plot {
       .part = { [2] = { .opens = 2000 }, [3] = { .opens = 1000 } } },
     { "a leader and a lower rank are stopped: the leader's host knows only it",
       4, 2, SIM_STOP, 3, 500, DTN_LOSS_STOPPED, 2000,
-      .second = { SIM_STOP, 6, 20, 0, true } },
+      .second = { SIM_STOP, 6, 20, 0, SECOND } },
     { "a leader dies after it told of a loss, and its kernel is late to say so",
       3, 2, SIM_KILL, 5, 500, DTN_LOSS_DIED, 700,
-      .second = { SIM_KILL, 2, 30, 200, .either = true } },
+      .second = { SIM_KILL, 2, 30, 200, ANY } },
     { "a rank needs another long after the others of its host have named one",
       2, 4, SIM_KILL, 7, 500, DTN_LOSS_DIED, 2200,
       .part = { [5] = { .needs = 4 } },
-      .second = { SIM_STOP, 4, 34, 0, false } },
+      .second = { SIM_STOP, 4, 34, 0, FIRST } },
     { "a rank waits for one that is lost long after its way to the others",
       5, 1, SIM_KILL, 0, 500, DTN_LOSS_DIED, 2000,
       .part = { [1] = { .needs = 3 }, [3] = { .needs = 4 },
                 [4] = { .needs = 3 } },
-      .second = { SIM_STOP, 3, 100, 0, false } },
+      .second = { SIM_STOP, 3, 100, 0, FIRST } },
     { "the hosts of the parent and of its parent go off: those below know both",
       5, 1, SIM_POWER, 1, 500, DTN_LOSS_HOST, 2300,
-      .second = { SIM_POWER, 0, 20, 0, true } },
+      .second = { SIM_POWER, 0, 20, 0, SECOND } },
     { "a leader dies with a rank elsewhere, and its kernel is late to say so",
       3, 2, SIM_KILL, 5, 500, DTN_LOSS_DIED, 700,
-      .second = { SIM_KILL, 2, 1, 200, true } },
+      .second = { SIM_KILL, 2, 1, 200, SECOND } },
     { "two leaders die at once",
       3, 2, SIM_KILL, 2, 500, DTN_LOSS_DIED, 700,
-      .second = { SIM_KILL, 4, 1, 1, false } },
+      .second = { SIM_KILL, 4, 1, 1, FIRST } },
     { "rank 0 and another leader die at once",
       4, 2, SIM_KILL, 2, 500, DTN_LOSS_DIED, 700,
-      .second = { SIM_KILL, 0, 1, 200, true } },
+      .second = { SIM_KILL, 0, 1, 200, SECOND } },
     { "a parent and its parent die at once, on hosts of one rank",
       8, 1, SIM_KILL, 2, 500, DTN_LOSS_DIED, 700,
-      .second = { SIM_KILL, 0, 1, 30, true } },
+      .second = { SIM_KILL, 0, 1, 30, SECOND } },
     { "the first two of a host die at once",
       2, 4, SIM_KILL, 5, 500, DTN_LOSS_DIED, 700,
-      .second = { SIM_KILL, 4, 1, 200, true } }
+      .second = { SIM_KILL, 4, 1, 200, SECOND } }
 };
 static const struct plot *plot;
 
@@ -214,9 +215,9 @@ static int bad;
 /* Whom all must name. */
 static int plot_names(void)
 {
-    const bool second = plot->second.either
+    const bool second = plot->second.named == ANY
                       ? outcomes[0].named == plot->second.victim
-                      : plot->second.named;
+                      : plot->second.named == SECOND;
 
     return second ? plot->second.victim : plot->victim;
 }
