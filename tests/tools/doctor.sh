@@ -159,6 +159,9 @@ is "but a key is not" "$(DTN_KEY=$test_key "$conf" --env | grep DTN_KEY | tr -s 
     "DTN_KEY 64 characters, not shown"
 
 # -------------------------------------------------------------- --topology ---
+# Two packages: on the first a GPU and mlx5_0 behind one switch, and eth0 at
+# another root port; on the second mlx5_1.  The parser that hwloc has without
+# libxml2 reads no comments, so this one is here.
 server=$top_srcdir/tests/tools/server.xml
 HWLOC_XMLFILE=$server "$conf" --topology >out 2>err
 if grep -q 'no hwloc' err; then
