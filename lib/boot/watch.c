@@ -36,6 +36,7 @@
 #include "cluster/cluster.h"
 #include "dtensor.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -118,13 +119,26 @@ static void watch_gone(struct dtn_boot *boot, const struct dtn_boot_link *link,
     dtn_news_note(boot, link, (int)rank, &news);
 }
 
+/* Whose fault is it that the connection has ended?  A program that closes what
+ * it has not opened takes the descriptor away, or puts a file in its place.
+ */
+static int watch_culprit(const struct dtn_boot *boot,
+                         const struct dtn_boot_link *link)
+{
+    const bool ours = errno == EBADF || errno == ENOTSOCK;
+
+    return ours ? boot->rank : link->rank;
+}
+
 static void watch_link(struct dtn_boot *boot, struct dtn_boot_link *link)
 {
     struct dtn_frame frame;
     enum dtn_frame_got got;
+    int culprit;
 
     while (link->state == DTN_LINK_JOINED) {
         dtn_frame_flush(&link->io);
+        errno = 0;
         got = dtn_frame_recv(&link->io, &frame);
         if (got == DTN_FRAME_MORE || got == DTN_FRAME_NOMEM)
             return;
@@ -142,10 +156,13 @@ static void watch_link(struct dtn_boot *boot, struct dtn_boot_link *link)
                 dtn_silence_heard(boot, link, &frame);
             continue;
         }
+        culprit = watch_culprit(boot, link);
+        if (culprit == boot->rank)
+            link->io.fd = -1;        /* it may be the program's by now       */
         dtn_frame_close(&link->io);
         link->state = DTN_LINK_IDLE;
         if (!link->detour)
-            dtn_news_lost(boot, link, link->rank, DTN_LOSS_DIED);
+            dtn_news_lost(boot, link, culprit, DTN_LOSS_DIED);
     }
 }
 

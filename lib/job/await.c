@@ -108,6 +108,9 @@ static int await_gone(struct dtensor_ctx *ctx, int rank, const char *how)
         peer->tp->ops->why(peer->tp, other, why, sizeof why);
     if (culprit != rank || loss > DTN_LOSS_DIED)
         how = await_loss(ctx, loss, lost, sizeof lost);
+    if (culprit == ctx->world.rank && loss <= DTN_LOSS_DIED)
+        how = "has lost its own connections (does the program close file "
+              "descriptors that it did not open?)";
     return dtn_poison(ctx, DTENSOR_EPEER, culprit, "%s %s%s%s (see its output)",
                       dtn_world_rank_name(&ctx->world, culprit, name,
                                           sizeof name),
