@@ -31,6 +31,7 @@
 #include "boot/link.h"
 #include "boot/listen.h"
 #include "boot/news.h"
+#include "boot/places.h"
 #include "boot/pulse.h"
 #include "boot/route.h"
 #include "boot/socket.h"
@@ -262,16 +263,15 @@ static int boot_prepare(struct dtn_boot *boot, struct dtensor_error *err)
     nlocal = (size_t)boot->hosts[boot->host]->nranks;
     boot->local_fds = malloc(nlocal * sizeof *boot->local_fds);
     boot->arrived = calloc(nlocal + 2, sizeof *boot->arrived);
-    boot->polls = malloc(DTN_BOOT_FIXED_POLLS * sizeof *boot->polls);
     if (boot->rank == 0)
         boot->members = calloc(world, sizeof *boot->members);
+    if (boot->rank == dtn_boot_tree_leader(boot, boot->rank))
+        boot->nexpected = (int)nlocal - 1 + dtn_boot_tree_child_hosts(boot);
     if (!dtn_news_init(boot) || !boot->local_fds || !boot->arrived ||
-        !boot->polls || (boot->rank == 0 && !boot->members))
+        !dtn_boot_places_make(boot) || (boot->rank == 0 && !boot->members))
         return dtn_fail_nomem(err, "boot", world * sizeof *boot->members);
     for (size_t i = 0; i < nlocal; i++)
         boot->local_fds[i] = -1;
-    if (boot->rank == dtn_boot_tree_leader(boot, boot->rank))
-        boot->nexpected = (int)nlocal - 1 + dtn_boot_tree_child_hosts(boot);
     return 0;
 }
 

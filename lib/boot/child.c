@@ -25,6 +25,7 @@
 #include "boot/gather.h"
 #include "boot/knock.h"
 #include "boot/link.h"
+#include "boot/places.h"
 #include "boot/socket.h"
 #include "boot/state.h"
 #include "boot/tree.h"
@@ -39,8 +40,6 @@
 
 #define CHILD_BURST 64            /* frames taken from one child, or ranks of */
                                   /* this host, at a time                     */
-#define CHILD_ACCEPTS 16          /* connections of other hosts               */
-#define CHILD_STRANGERS 64        /* kept, beyond twice those expected        */
 #define CHILD_NOBODIES 8          /* of them: who have not said a whole KNOCK */
 
 struct child_hello {
@@ -103,26 +102,8 @@ static void child_evict(struct dtn_boot *boot)
         nobodies += child_is_nobody(link);
     }
     if (nobodies > CHILD_NOBODIES ||
-        strangers > 2 * boot->nexpected + CHILD_STRANGERS)
+        strangers > 2 * boot->nexpected + DTN_BOOT_STRANGERS)
         child_stranger(boot, first);
-}
-
-static bool child_grow(struct dtn_boot *boot)
-{
-    size_t n = 2 * (size_t)boot->capacity + 8;
-    struct dtn_boot_link *children;
-    struct pollfd *polls;
-
-    children = realloc(boot->children, n * sizeof *children);
-    if (!children)
-        return false;
-    boot->children = children;
-    polls = realloc(boot->polls, (n + DTN_BOOT_FIXED_POLLS) * sizeof *polls);
-    if (!polls)
-        return false;
-    boot->polls = polls;
-    boot->capacity = (int)n;
-    return true;
 }
 
 static struct dtn_boot_link *child_add(struct dtn_boot *boot, int fd,
@@ -130,7 +111,7 @@ static struct dtn_boot_link *child_add(struct dtn_boot *boot, int fd,
 {
     struct dtn_boot_link *link;
 
-    if (boot->nchildren == boot->capacity && !child_grow(boot)) {
+    if (boot->nchildren == boot->capacity && !dtn_boot_places_more(boot)) {
         close(fd);
         dtn_boot_fail_nomem(boot);
         return NULL;
@@ -173,7 +154,7 @@ void dtn_boot_child_accept(struct dtn_boot *boot, bool reads)
     for (int i = 0; i < CHILD_BURST && boot->unix_fd >= 0; i++)
         if (!child_accept_one(boot, true, reads))
             break;
-    for (int i = 0; i < CHILD_ACCEPTS && boot->tcp_fd >= 0; i++)
+    for (int i = 0; i < DTN_BOOT_ACCEPTS && boot->tcp_fd >= 0; i++)
         if (!child_accept_one(boot, false, reads))
             break;
 }

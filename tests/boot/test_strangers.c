@@ -17,6 +17,7 @@
 #include "cluster/cluster.h"
 #include "dtensor.h"
 #include "tests/boot/boot_job.h"
+#include "tests/support/allocations.h"
 #include "tests/support/gate.h"
 
 #include <errno.h>
@@ -37,7 +38,12 @@ static struct boot_job job;
 static int64_t cpu_us[2] = { INT64_MAX, INT64_MAX };  /* least of rank 0:     */
                                   /* alone, among strangers                   */
 static struct gate late;          /* for the ranks of the second host         */
-static int64_t *init_ns;          /* [RANKS] of dtensor_init(); 0: it failed  */
+static struct start {             /* [RANKS] of dtensor_init()                */
+    int64_t ns;                   /* 0: it failed                             */
+    long allocations, bytes;
+} *starts;
+static long memory[2];            /* bytes of rank 0: alone, among strangers  */
+static long times[2];             /* how often it asked for some              */
 static char path[64];             /* of the cluster file                      */
 
 /* -------------------------------------------------------------- a crowd --- */
@@ -210,8 +216,10 @@ static void rank_starts(int rank, int n, void *arg)
     if (rank >= RANKS / 2)
         gate_pass(&late);
     start = dtn_now_ns();
+    allocations = allocated_bytes = 0;
     rc = dtensor_init(path, &ctx, &err);
-    init_ns[rank] = rc == 0 ? dtn_now_ns() - start : 0;
+    starts[rank] = (struct start){ rc == 0 ? dtn_now_ns() - start : 0,
+                                   allocations, allocated_bytes };
     need(rc == 0, "%s", err.text);
     dtensor_fini(ctx);
 }
@@ -224,7 +232,7 @@ static int64_t start_ns(bool crowded)
     int status, failed = 0;
 
     snprintf(name, sizeof name, "strangers-%d", (int)getpid());
-    memset(init_ns, 0, RANKS * sizeof *init_ns);
+    memset(starts, 0, RANKS * sizeof *starts);
     for (int r = 0; r < RANKS; r++)
         pid[r] = rank_fork(r, RANKS, name, rank_starts, NULL);
     if (crowded)
@@ -237,7 +245,9 @@ static int64_t start_ns(bool crowded)
         failed += status != 0;
     }
     for (int r = RANKS / 2; r < RANKS; r++)
-        most = init_ns[r] > most ? init_ns[r] : most;
+        most = starts[r].ns > most ? starts[r].ns : most;
+    memory[crowded] = starts[0].bytes;
+    times[crowded] = starts[0].allocations;
     return failed == 0 ? most : -1;
 }
 
@@ -281,10 +291,14 @@ int main(void)
          "strangers", (double)cpu_us[0] / 1e3,
          (double)(cpu_us[1] - cpu_us[0]) / 1e3, CROWD);
     gate_make(&late);
-    init_ns = mmap(NULL, RANKS * sizeof *init_ns, PROT_READ | PROT_WRITE,
-                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    starts = mmap(NULL, RANKS * sizeof *starts, PROT_READ | PROT_WRITE,
+                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     file_write();
     compare(start_ns, "dtensor_init()");
+    ok(times[0] > 0 && times[1] == times[0] && memory[1] == memory[0],
+       "who has proved nothing gets no memory: rank 0 asks %ld times for %ld "
+       "bytes, and among them %ld times for %ld", times[0], memory[0], times[1],
+       memory[1]);
     unlink(path);
     return done();
 }
