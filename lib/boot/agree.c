@@ -36,6 +36,7 @@ enum { APART_BEATS = 3 };
 
 #define TOGETHER_NS (50 * DTN_BOOT_MS)
 #define QUIET_NS (10 * DTN_BOOT_MS)
+#define STEP_NS (5 * DTN_BOOT_MS)
 
 static bool agree_lost(const struct dtn_peer_failure *failure)
 {
@@ -204,10 +205,19 @@ static int64_t agree_apart_ns(const struct dtn_boot *boot)
          ? APART_BEATS * boot->cluster->transport.heartbeat_ns : 0;
 }
 
+/* The deeper a rank is in the tree, the later it names one: what its parent has
+ * named comes first.
+ */
+static int64_t agree_turn_ns(const struct dtn_boot *boot)
+{
+    return boot->depth * STEP_NS;
+}
+
 bool dtn_boot_undecided(const struct dtn_boot *boot, int rank)
 {
     const struct dtn_peer_failure *failure = &boot->peer_failures[rank];
     const int64_t now = dtn_now_ns();
+    const int64_t turn_ns = agree_turn_ns(boot);
     int named;
     bool soon;
 
@@ -215,8 +225,9 @@ bool dtn_boot_undecided(const struct dtn_boot *boot, int rank)
         || !agree_news_may_come(boot, failure->loss))
         return false;
     named = agree_named(boot);
-    soon = now < failure->heard_ns + agree_together_ns(boot, failure->loss);
-    return named < 0 ? soon || now < agree_quiet_ns(boot)
+    soon = now < failure->heard_ns + agree_together_ns(boot, failure->loss)
+               + turn_ns;
+    return named < 0 ? soon || now < agree_quiet_ns(boot) + turn_ns
                        || now < failure->heard_ns + agree_apart_ns(boot)
          : soon && agree_loss_of(boot, named) == DTN_LOSS_NONE;
 }
@@ -246,27 +257,32 @@ int dtn_boot_agree(struct dtn_boot *boot, int rank, enum dtn_loss *loss)
 
 /* -------------------------------------------------------------- joining --- */
 
-bool dtn_agree_behind(struct dtn_boot *boot)
+static void agree_name(struct dtn_boot *boot, int rank, enum dtn_loss loss)
 {
-    const int leader = dtn_boot_tree_leader(boot, boot->rank);
-    char name[DTN_HOST_MAX + 32];
-    enum dtn_loss loss;
-    int named;
+    char name[DTN_HOST_MAX + 32], how[DTN_HOST_MAX * 2 + 96];
 
-    if (boot->failure.code != DTENSOR_EPEER || boot->failure.rank != leader
-        || boot->rank == leader || boot->nhosts < 2 || !boot->heart)
+    dtn_fail_rank(&boot->failure, DTENSOR_EPEER, rank,
+                  "boot: while ranks joined, %s %s (see its output)",
+                  dtn_boot_rank_name(boot, rank, name, sizeof name),
+                  dtn_boot_loss_words(boot, loss, how, sizeof how));
+}
+
+bool dtn_agree_joining(struct dtn_boot *boot)
+{
+    int named, lost = dtn_boot_first_loss(boot);
+    enum dtn_loss loss;
+
+    if (lost < 0 && boot->npeer_failures > 0)
+        lost = agree_named(boot);
+    if (lost < 0)
         return false;
+    agree_name(boot, lost, DTN_LOSS_DIED);
     dtn_boot_watch_start(boot);
-    dtn_boot_hold(boot);
-    dtn_news_lost(boot, NULL, leader, DTN_LOSS_DIED);
-    dtn_boot_release(boot);
-    named = dtn_boot_agree(boot, leader, &loss);
-    if (named != leader)
-        dtn_fail_rank(&boot->failure, DTENSOR_EPEER, named, "boot: %s died or "
-                      "left while ranks joined (see its output)",
-                      dtn_boot_rank_name(boot, named, name, sizeof name));
+    named = dtn_boot_agree(boot, lost, &loss);
+    agree_name(boot, named, loss);
     dtn_boot_report_failure(boot, named, DTENSOR_EPEER,
                             &(struct dtn_mismatch){ .rank = 0 });
+    boot->state = DTN_BOOT_OVER;
     return true;
 }
 

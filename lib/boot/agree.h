@@ -9,11 +9,11 @@
 
 struct dtn_boot;
 
-/* A round has failed.  If it did because the leader of this host died, ask the
- * other hosts, which may have completed it, whom they name, and fail for that
- * one.  False: it failed for another reason.
+/* This rank still joins.  If a rank is lost, or has given up for one that is,
+ * agree with all others, which may have joined, whom to name, and fail for it.
+ * False: no loss is known.
  * Blocks: as dtn_boot_agree()
  */
-bool dtn_agree_behind(struct dtn_boot *boot);
+bool dtn_agree_joining(struct dtn_boot *boot);
 
 #endif

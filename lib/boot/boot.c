@@ -9,6 +9,9 @@
  * Each round has a deadline, and the work after the deadline is bounded too
  * (fail.c), so no rank stays longer than connect_timeout and a second.  Four
  * ranks of one host have joined 1-2 ms after the last of them has started.
+ *
+ * A rank that is lost after the first exchange ends the round in which others
+ * still are: they agree with those that have joined whom to name (agree.c).
  */
 #include "boot/boot.h"
 #include "base/compiler.h"
@@ -38,6 +41,7 @@
 #include "boot/state.h"
 #include "boot/table.h"
 #include "boot/tree.h"
+#include "boot/watch.h"
 #include "boot/words.h"
 #include "cluster/canonical.h"
 #include "cluster/cluster.h"
@@ -95,6 +99,8 @@ static int64_t boot_wake(const struct dtn_boot *boot)
         wake = boot_earlier(wake, dtn_boot_route_wake(boot, &boot->down[i]));
     wake = boot_earlier(wake, dtn_boot_judge_wake(boot));
     wake = boot_earlier(wake, dtn_boot_drain_wake(boot));
+    if (boot->heart && boot->state == DTN_BOOT_GATHERING)
+        wake = boot_earlier(wake, boot->watch_ns);
     for (int i = 0; i < boot->nchildren; i++) {
         const struct dtn_boot_link *link = &boot->children[i];
 
@@ -179,12 +185,23 @@ static bool boot_flush(struct dtn_boot *boot)
     return all;
 }
 
+/* A rank is lost, in a round in which all can hear of it. */
+static bool boot_lost(struct dtn_boot *boot, int64_t now)
+{
+    if (!boot->heart || boot->state != DTN_BOOT_GATHERING)
+        return false;
+    dtn_watch_joining(boot, now);
+    return dtn_agree_joining(boot);
+}
+
 static void boot_tick(struct dtn_boot *boot)
 {
     int64_t now = dtn_now_ns();
     bool sent;
 
     dtn_boot_child_sweep(boot, now);
+    if (boot_lost(boot, now))
+        return;
     if (boot->state == DTN_BOOT_GATHERING && now >= boot->deadline_ns)
         dtn_boot_fail_expire(boot, now);
     if (dtn_boot_judge_progress(boot, now))
@@ -422,8 +439,6 @@ int dtn_boot_allgather(struct dtn_boot *boot, const struct dtn_blob *mine,
     table = dtn_boot_gather_take(boot);
     if (rc == 0)
         *tablep = table;
-    else if (dtn_agree_behind(boot) && err)
-        *err = boot->failure;
     boot->mine_fd = -1;
     return rc;
 }

@@ -142,7 +142,8 @@ int dtn_boot_beat_start(struct dtn_boot *boot, int fd,
                         struct dtensor_error *err);
 void dtn_boot_beat_await(const struct dtn_boot *boot);
 
-/* Listen for ranks of other hosts that lose their way to the rest of the job.
+/* Listen for ranks of other hosts that lose their way to the rest of the job,
+ * from dtn_boot_beat_start() on.
  * The port; 0: this rank need not, or cannot.  ports: those of all ranks, 2
  * bytes each, are at this place of their blobs, where these are so long.
  */
@@ -181,6 +182,10 @@ int dtn_boot_lost_way(const struct dtn_boot *boot, int peer);
 bool dtn_boot_unheard(struct dtn_boot *boot, int rank);
 int64_t dtn_boot_decides_ns(const struct dtn_boot *boot);
 bool dtn_boot_lost_link(const struct dtn_boot *boot, int ends[2]);
+
+/* How a rank was lost: "died or left", "is out of reach: ...". */
+char *dtn_boot_loss_words(const struct dtn_boot *boot, enum dtn_loss loss,
+                          char *buf, size_t size);
 
 /* Keep the records below as they are until dtn_boot_release(): the beating
  * thread may receive others.  Both calls may be nested.

@@ -29,6 +29,7 @@
 #include "boot/socket.h"
 #include "boot/state.h"
 #include "boot/tree.h"
+#include "boot/watch.h"
 #include "boot/words.h"
 #include "cluster/cluster.h"
 #include "dtensor.h"
@@ -109,15 +110,13 @@ static void child_evict(struct dtn_boot *boot)
 static struct dtn_boot_link *child_add(struct dtn_boot *boot, int fd,
                                        bool local)
 {
-    struct dtn_boot_link *link;
+    struct dtn_boot_link *link = dtn_boot_places_take(boot);
 
-    if (boot->nchildren == boot->capacity && !dtn_boot_places_more(boot)) {
+    if (!link) {
         close(fd);
         dtn_boot_fail_nomem(boot);
         return NULL;
     }
-    link = &boot->children[boot->nchildren++];
-    memset(link, 0, sizeof *link);
     dtn_frame_init(&link->io, fd, local);
     link->io.accepts = DTN_FRAME_BIT(local ? DTN_FRAME_HELLO : DTN_FRAME_KNOCK);
     link->state = local ? DTN_LINK_GREETING : DTN_LINK_KNOCKING;
@@ -402,6 +401,8 @@ static void child_frame(struct dtn_boot *boot, struct dtn_boot_link *link,
     else if (frame->type == DTN_FRAME_FAIL
              && dtn_boot_fail_parse(frame, &error))
         child_failed(boot, link, &error);
+    else if (DTN_FRAME_BIT(frame->type) & DTN_FRAMES_WATCHED)
+        dtn_watch_frame(boot, link, frame);
     else
         dtn_boot_fail_garbage(boot, link->rank);
 }

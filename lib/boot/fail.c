@@ -13,6 +13,9 @@
  * the report is sent at 60.0 s and answered some ms later.  Ranks wait for the
  * verdict until 60.4 s, plus 20 ms for each level of the tree (18 at most), and
  * then pass it on for 0.15 s.  So everything is closed by 60.91 s.
+ *
+ * After the first exchange a rank that is lost is no such failure: all hear of
+ * it and agree, as those do that have joined (agree.c).
  */
 #include "boot/fail.h"
 #include "base/compiler.h"
@@ -21,6 +24,7 @@
 #include "base/wait.h"
 #include "boot/frame.h"
 #include "boot/link.h"
+#include "boot/news.h"
 #include "boot/state.h"
 #include "boot/tree.h"
 #include "boot/words.h"
@@ -184,7 +188,8 @@ void dtn_boot_fail_expire(struct dtn_boot *boot, int64_t now)
     boot->until_ns = now + dtn_boot_fail_wait_ns(boot);
     good = dtn_boot_fail_post_expired(boot);
     for (int i = 0; i < boot->nchildren && good; i++)
-        if (boot->children[i].state == DTN_LINK_JOINED)
+        if (boot->children[i].known
+            && boot->children[i].state == DTN_LINK_JOINED)
             good = dtn_frame_post(&boot->children[i].io, &frame, false);
     if (!good)
         dtn_boot_fail_nomem(boot);
@@ -311,6 +316,10 @@ void dtn_boot_fail_closed(struct dtn_boot *boot, int rank)
     struct dtensor_error error;
     char name[DTN_HOST_MAX + 32];
 
+    if (boot->heart && boot->state == DTN_BOOT_GATHERING) {
+        dtn_news_lost(boot, NULL, rank, DTN_LOSS_DIED);
+        return;
+    }
     dtn_fail_rank(&error, DTENSOR_EPEER, rank, "boot: %s closed its connection "
                   "(did it crash or exit? see its output)",
                   dtn_boot_rank_name(boot, rank, name, sizeof name));

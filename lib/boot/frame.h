@@ -50,7 +50,7 @@ enum dtn_frame_type {
     DTN_FRAME_NTYPES
 };
 #define DTN_FRAME_BIT(type) (1u << (type))
-#define DTN_FRAMES_WATCHED /* what may come once all ranks have joined */     \
+#define DTN_FRAMES_WATCHED /* what may come after the first exchange */       \
     (DTN_FRAME_BIT(DTN_FRAME_FAILURE) | DTN_FRAME_BIT(DTN_FRAME_CALL)         \
      | DTN_FRAME_BIT(DTN_FRAME_BEAT) | DTN_FRAME_BIT(DTN_FRAME_QUERY)         \
      | DTN_FRAME_BIT(DTN_FRAME_STATUS) | DTN_FRAME_BIT(DTN_FRAME_SILENT))

@@ -167,6 +167,8 @@ int dtn_boot_beat_start(struct dtn_boot *boot, int fd,
         rc = dtn_pulse_map(&boot->pulse, fd, err);
     if (rc == 0 && boot->cluster->world_size > 1)
         rc = heart_start(boot, err);
+    if (rc == 0)
+        dtn_watch_accept(boot);
     return rc;
 }
 

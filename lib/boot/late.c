@@ -1,4 +1,4 @@
-/* late.c - where other hosts connect after all have joined
+/* late.c - where other hosts connect after the first exchange
  *
  * The first three ranks of each host keep a TCP listener, the late listener, as
  * long as the job lasts.  A rank that has lost its way to the others connects
@@ -19,6 +19,7 @@
 #include "boot/knock.h"
 #include "boot/listen.h"
 #include "boot/news.h"
+#include "boot/places.h"
 #include "boot/silence.h"
 #include "boot/socket.h"
 #include "boot/state.h"
@@ -115,8 +116,7 @@ bool dtn_late_linked(const struct dtn_boot *boot, int rank)
  */
 static struct dtn_boot_link *late_place_for(struct dtn_boot *boot, int rank)
 {
-    const size_t n = (size_t)boot->nchildren + 1;
-    struct dtn_boot_link *gone = NULL, *children;
+    struct dtn_boot_link *gone = NULL;
     int same = 0;
 
     for (int i = 0; i < boot->nchildren; i++) {
@@ -129,14 +129,7 @@ static struct dtn_boot_link *late_place_for(struct dtn_boot *boot, int rank)
     }
     if (same > 1)
         return NULL;
-    if (gone)
-        return gone;
-    children = realloc(boot->children, n * sizeof *children);
-    if (!children)
-        return NULL;
-    boot->children = children;
-    boot->capacity = (int)n;
-    return &children[boot->nchildren++];
+    return gone ? gone : dtn_boot_places_take(boot);
 }
 
 void dtn_late_adopt(struct dtn_boot *boot, struct dtn_boot_link *link, int rank)

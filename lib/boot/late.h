@@ -1,4 +1,4 @@
-/* late.h - where other hosts connect after all have joined; private to this
+/* late.h - where other hosts connect after the first exchange; private to this
  * room
  *
  * The caller holds the lock of the tree.

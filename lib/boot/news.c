@@ -120,6 +120,7 @@ void dtn_news_note(struct dtn_boot *boot, const struct dtn_boot_link *from,
     failure->mismatch = news->mismatch;
     failure->heard_ns = dtn_now_ns();
     failure->order = ++boot->npeer_failures;    /* the rest is read after it  */
+    boot->hurries = boot->hurries || news->loss != DTN_LOSS_NONE;
     news_tell(boot, from, rank, failure);
     if (news->code == DTENSOR_EPEER && boot->nhosts > 1)
         dtn_pulse_post(&boot->pulse, rank, news->culprit, news->loss);

@@ -2,7 +2,7 @@
  *
  * A stranger must not cost memory, so the places of as many as are kept exist
  * before the first one comes.  Nobody touches those that stay empty.  Ranks on
- * detours, who have proved themselves, may need more.
+ * detours or at late listeners, who have proved themselves, may need more.
  */
 #include "boot/places.h"
 #include "boot/boot.h"
@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 static bool places_resize(struct dtn_boot *boot, size_t n)
 {
@@ -36,7 +37,14 @@ bool dtn_boot_places_make(struct dtn_boot *boot)
                                + DTN_BOOT_STRANGERS + DTN_BOOT_ACCEPTS);
 }
 
-bool dtn_boot_places_more(struct dtn_boot *boot)
+struct dtn_boot_link *dtn_boot_places_take(struct dtn_boot *boot)
 {
-    return places_resize(boot, 2 * (size_t)boot->capacity);
+    struct dtn_boot_link *link;
+
+    if (boot->nchildren == boot->capacity
+        && !places_resize(boot, 2 * (size_t)boot->capacity))
+        return NULL;
+    link = &boot->children[boot->nchildren++];
+    memset(link, 0, sizeof *link);
+    return link;
 }

@@ -15,7 +15,9 @@
 /* Make that room, so that none is made for strangers.  False: no memory. */
 bool dtn_boot_places_make(struct dtn_boot *boot);
 
-/* Make more.  False: no memory. */
-bool dtn_boot_places_more(struct dtn_boot *boot);
+/* The next place, with zeros; if none is left, more room is made.  NULL: no
+ * memory.
+ */
+struct dtn_boot_link *dtn_boot_places_take(struct dtn_boot *boot);
 
 #endif

@@ -28,6 +28,7 @@
 #include "boot/socket.h"
 #include "boot/state.h"
 #include "boot/tree.h"
+#include "boot/watch.h"
 #include "cluster/cluster.h"
 #include "dtensor.h"
 
@@ -271,6 +272,7 @@ static void route_frame(struct dtn_boot *boot, struct dtn_boot_route *route,
             dtn_boot_fail_garbage(boot, route->target);
         break;
     default:
+        dtn_watch_frame(boot, &route->link, frame);
         break;
     }
 }

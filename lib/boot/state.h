@@ -201,6 +201,7 @@ struct dtn_boot {
     } status;                     /* see status.c                             */
     struct dtn_peer_failure *peer_failures; /* [world]                        */
     uint32_t npeer_failures;      /* ranks known to be gone                   */
+    bool hurries;                 /* one of them is lost: news is urgent      */
     struct dtn_peer_call_report *reports; /* ring of the last ones received   */
     uint32_t report_capacity;     /* size of the ring                         */
     uint32_t nreports;            /* received ever; the last is at this - 1   */

@@ -23,6 +23,7 @@
 #include "boot/boot.h"
 #include "boot/bypass.h"
 #include "boot/delivery.h"
+#include "boot/fail.h"
 #include "boot/late.h"
 #include "boot/frame.h"
 #include "boot/news.h"
@@ -43,7 +44,7 @@
 #include <string.h>
 
 #define EVERY_NS (5 * DTN_BOOT_MS)
-#define HURRY_NS DTN_BOOT_MS      /* while a connection is made               */
+#define HURRY_NS DTN_BOOT_MS      /* after a loss, while a connection is made */
 
 /* Is it a connection to another host? */
 static bool watch_remote(const struct dtn_boot_link *link)
@@ -51,16 +52,31 @@ static bool watch_remote(const struct dtn_boot_link *link)
     return link->io.fd >= 0 && !link->io.local;
 }
 
+void dtn_watch_accept(struct dtn_boot *boot)
+{
+    boot->up.link.io.accepts |= DTN_FRAMES_WATCHED;
+    for (int i = 0; i < boot->nchildren; i++)
+        boot->children[i].io.accepts |= DTN_FRAMES_WATCHED;
+}
+
+/* What all have sent to join has come; after a loss it may still come. */
+static void watch_only(struct dtn_boot *boot)
+{
+    boot->up.link.io.accepts = DTN_FRAMES_WATCHED;
+    for (int i = 0; i < boot->nchildren; i++)
+        boot->children[i].io.accepts = DTN_FRAMES_WATCHED;
+}
+
 void dtn_boot_watch_start(struct dtn_boot *boot)
 {
     dtn_boot_hold(boot);
     dtn_bypass_open(boot);
-    boot->up.link.io.accepts = DTN_FRAMES_WATCHED;
+    dtn_watch_accept(boot);
+    if (boot->failure.code == 0)
+        watch_only(boot);
     boot->bridges = watch_remote(&boot->up.link);
-    for (int i = 0; i < boot->nchildren; i++) {
-        boot->children[i].io.accepts = DTN_FRAMES_WATCHED;
+    for (int i = 0; i < boot->nchildren; i++)
         boot->bridges = boot->bridges || watch_remote(&boot->children[i]);
-    }
     boot->watching = true;
     dtn_boot_release(boot);
 }
@@ -130,6 +146,40 @@ static int watch_culprit(const struct dtn_boot *boot,
     return ours ? boot->rank : link->rank;
 }
 
+/* A neighbour that still joins has failed and says why. */
+static void watch_failed(struct dtn_boot *boot,
+                         const struct dtn_boot_link *link,
+                         const struct dtn_frame *frame)
+{
+    struct dtn_peer_failure news = { .loss = DTN_LOSS_NONE };
+    struct dtensor_error error;
+
+    if (!dtn_boot_fail_parse(frame, &error))
+        return;
+    news.code = error.code;
+    news.culprit = error.rank >= 0 && error.rank < boot->cluster->world_size
+                 ? error.rank : link->rank;
+    dtn_news_note(boot, link, link->rank, &news);
+}
+
+void dtn_watch_frame(struct dtn_boot *boot, struct dtn_boot_link *link,
+                     const struct dtn_frame *frame)
+{
+    link->silent_ns = 0;
+    if (frame->type == DTN_FRAME_CALL)
+        watch_said(boot, link, frame);
+    else if (frame->type == DTN_FRAME_FAILURE)
+        watch_gone(boot, link, frame);
+    else if (frame->type == DTN_FRAME_QUERY)
+        dtn_status_queried(boot, link, frame);
+    else if (frame->type == DTN_FRAME_STATUS)
+        dtn_status_heard(boot, link, frame);
+    else if (frame->type == DTN_FRAME_SILENT)
+        dtn_silence_heard(boot, link, frame);
+    else if (frame->type == DTN_FRAME_FAIL)
+        watch_failed(boot, link, frame);
+}
+
 static void watch_link(struct dtn_boot *boot, struct dtn_boot_link *link)
 {
     struct dtn_frame frame;
@@ -143,17 +193,7 @@ static void watch_link(struct dtn_boot *boot, struct dtn_boot_link *link)
         if (got == DTN_FRAME_MORE || got == DTN_FRAME_NOMEM)
             return;
         if (got == DTN_FRAME_READY) {
-            link->silent_ns = 0;
-            if (frame.type == DTN_FRAME_CALL)
-                watch_said(boot, link, &frame);
-            else if (frame.type == DTN_FRAME_FAILURE)
-                watch_gone(boot, link, &frame);
-            else if (frame.type == DTN_FRAME_QUERY)
-                dtn_status_queried(boot, link, &frame);
-            else if (frame.type == DTN_FRAME_STATUS)
-                dtn_status_heard(boot, link, &frame);
-            else if (frame.type == DTN_FRAME_SILENT)
-                dtn_silence_heard(boot, link, &frame);
+            dtn_watch_frame(boot, link, &frame);
             continue;
         }
         culprit = watch_culprit(boot, link);
@@ -236,28 +276,45 @@ static int64_t watch_look(struct dtn_boot *boot, int64_t now)
                           2 * boot->cluster->transport.heartbeat_ns);
 }
 
-/* What ranks said comes first: a rank may say that it gives up, and end. */
-static void watch_all(struct dtn_boot *boot, int64_t now)
+/* Name the ranks of the host that are lost, those that are stopped if they have
+ * made no beat for so long.
+ */
+static void watch_page(struct dtn_boot *boot, int64_t stopped_ns)
 {
-    const int64_t passed_ns = watch_look(boot, now);
     const int first = boot->hosts[boot->host]->first_rank;
 
-    watch_beat(boot, now);
-    watch_neighbour(boot, &boot->up.link, passed_ns);
-    for (int i = 0; i < boot->nchildren; i++)
-        watch_neighbour(boot, &boot->children[i], passed_ns);
     for (int i = 0; i < boot->pulse.n; i++) {
-        const enum dtn_loss loss = dtn_pulse_loss(
-            &boot->pulse, i, boot->cluster->transport.dead_after_ns);
+        const enum dtn_loss loss = dtn_pulse_loss(&boot->pulse, i, stopped_ns);
 
         if (loss != DTN_LOSS_NONE)
             dtn_news_lost(boot, NULL, first + i, loss);
     }
     dtn_news_read(boot);
+}
+
+/* What ranks said comes first: a rank may say that it gives up, and end. */
+static void watch_all(struct dtn_boot *boot, int64_t now)
+{
+    const int64_t passed_ns = watch_look(boot, now);
+
+    watch_beat(boot, now);
+    watch_neighbour(boot, &boot->up.link, passed_ns);
+    for (int i = 0; i < boot->nchildren; i++)
+        watch_neighbour(boot, &boot->children[i], passed_ns);
+    watch_page(boot, boot->cluster->transport.dead_after_ns);
     dtn_silence_answer(boot);
     dtn_repair_progress(boot);
     dtn_late_progress(boot, now);
     dtn_bypass_progress(boot, now);
+}
+
+/* Until the next look.  News of a loss crosses each rank of the tree before all
+ * agree.
+ */
+static int64_t watch_pause_ns(const struct dtn_boot *boot)
+{
+    return boot->hurries || dtn_bypass_busy(boot) || dtn_late_busy(boot)
+         ? HURRY_NS : EVERY_NS;
 }
 
 void dtn_boot_watch(struct dtn_boot *boot)
@@ -269,10 +326,19 @@ void dtn_boot_watch(struct dtn_boot *boot)
     dtn_boot_hold(boot);
     boot->status.waited_ns = now;
     watch_all(boot, now);
-    boot->watch_ns = now + (dtn_bypass_busy(boot) || dtn_late_busy(boot)
-                            ? HURRY_NS : EVERY_NS);
+    boot->watch_ns = now + watch_pause_ns(boot);
     dtn_status_answer(boot, true);
     dtn_boot_release(boot);
+}
+
+/* A rank of this host may not have begun to beat, so none counts as stopped. */
+void dtn_watch_joining(struct dtn_boot *boot, int64_t now)
+{
+    if (now < boot->watch_ns)
+        return;
+    watch_page(boot, INT64_MAX);
+    dtn_late_progress(boot, now);
+    boot->watch_ns = now + watch_pause_ns(boot);
 }
 
 void dtn_boot_tend(struct dtn_boot *boot)

@@ -2,7 +2,24 @@
 #ifndef DTN_BOOT_WATCH_H
 #define DTN_BOOT_WATCH_H
 
+#include <stdint.h>
+
 struct dtn_boot;
+struct dtn_boot_link;
+struct dtn_frame;
+
+/* From now on neighbours that have joined, or name a lost rank, may send news.
+ */
+void dtn_watch_accept(struct dtn_boot *boot);
+
+/* Such a frame has come. */
+void dtn_watch_frame(struct dtn_boot *boot, struct dtn_boot_link *link,
+                     const struct dtn_frame *frame);
+
+/* While this rank joins: look at the page of the host, and take connections of
+ * ranks that have lost their way to the others.
+ */
+void dtn_watch_joining(struct dtn_boot *boot, int64_t now);
 
 /* What the beating thread does for the tree after each beat, unless the
  * program's thread is doing it.

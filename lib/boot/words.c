@@ -5,6 +5,7 @@
 #include "boot/words.h"
 #include "base/error.h"
 #include "base/units.h"
+#include "boot/boot.h"
 #include "boot/state.h"
 #include "boot/tree.h"
 #include "cluster/cluster.h"
@@ -46,6 +47,32 @@ char *dtn_boot_ranks_text(const struct dtn_boot *boot, const int ranks[],
     }
     if (first < n && used < size)
         snprintf(buf + used, size - used, " and %d more", n - first);
+    return buf;
+}
+
+static const char *words_host(const struct dtn_boot *boot, int rank)
+{
+    return boot->hosts[dtn_boot_tree_host(boot, rank)]->name;
+}
+
+char *dtn_boot_loss_words(const struct dtn_boot *boot, enum dtn_loss loss,
+                          char *buf, size_t size)
+{
+    char time[32];
+    int ends[2];
+
+    dtn_format_time(boot->cluster->transport.dead_after_ns, time, sizeof time);
+    snprintf(buf, size, loss == DTN_LOSS_STOPPED
+             ? "is stopped, for its process exists and has not run for %s"
+             : loss == DTN_LOSS_HOST
+             ? "is out of reach: its host, silent for %s, is dead or cut off"
+             : loss == DTN_LOSS_CUT
+             ? "is cut off: its host has heard no other for %s"
+             : "died or left", time);
+    if (loss == DTN_LOSS_LINK && dtn_boot_lost_link(boot, ends))
+        snprintf(buf, size, "is out of reach: the link between %s and %s is "
+                 "lost, and both hosts run", words_host(boot, ends[0]),
+                 words_host(boot, ends[1]));
     return buf;
 }
 

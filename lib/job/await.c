@@ -30,34 +30,6 @@
 
 #define LAST_HERE_NS INT64_C(50000000)
 
-static const char *await_host(const struct dtensor_ctx *ctx, int rank)
-{
-    return ctx->world.cluster->hosts[dtn_world_host(&ctx->world, rank)].name;
-}
-
-/* How a rank was lost, in words. */
-static const char *await_loss(const struct dtensor_ctx *ctx, enum dtn_loss loss,
-                              char *buf, size_t size)
-{
-    char time[32];
-    int ends[2];
-
-    dtn_format_time(ctx->world.cluster->transport.dead_after_ns, time,
-                   sizeof time);
-    snprintf(buf, size, loss == DTN_LOSS_STOPPED
-             ? "is stopped, for its process exists and has not run for %s"
-             : loss == DTN_LOSS_HOST
-             ? "is out of reach: its host, silent for %s, is dead or cut off"
-             : loss == DTN_LOSS_CUT
-             ? "is cut off: its host has heard no other for %s"
-             : "died or left", time);
-    if (loss == DTN_LOSS_LINK && dtn_boot_lost_link(ctx->boot, ends))
-        snprintf(buf, size, "is out of reach: the link between %s and %s is "
-                 "lost, and both hosts run", await_host(ctx, ends[0]),
-                 await_host(ctx, ends[1]));
-    return buf;
-}
-
 /* Who gave up for a lost rank tells this one over a connection, too, where news
  * over the tree may not come.
  */
@@ -107,7 +79,7 @@ static int await_gone(struct dtensor_ctx *ctx, int rank, const char *how)
     if (peer->tp)
         peer->tp->ops->why(peer->tp, other, why, sizeof why);
     if (culprit != rank || loss > DTN_LOSS_DIED)
-        how = await_loss(ctx, loss, lost, sizeof lost);
+        how = dtn_boot_loss_words(ctx->boot, loss, lost, sizeof lost);
     if (culprit == ctx->world.rank && loss <= DTN_LOSS_DIED)
         how = "has lost its own connections (does the program close file "
               "descriptors that it did not open?)";

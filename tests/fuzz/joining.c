@@ -21,6 +21,7 @@
 #include "boot/link.h"
 #include "boot/state.h"
 #include "boot/tree.h"
+#include "boot/watch.h"
 #include "cluster/cluster.h"
 #include "dtensor.h"
 #include "tests/cluster/cluster_files.h"
@@ -260,18 +261,31 @@ static void news_check(struct dtn_boot *boot)
     }
 }
 
-void fuzz_news(const uint8_t *data, size_t size)
+static void news_run(const uint8_t *data, size_t size, bool joined)
 {
     struct dtn_boot *boot = boot_make();
-    int fd = child_make(boot, true, DTN_LINK_JOINED, 0);
+    int fd = child_make(boot, true, DTN_LINK_JOINED,
+                        DTN_FRAME_BIT(DTN_FRAME_ENTRIES)
+                        | DTN_FRAME_BIT(DTN_FRAME_EXPIRED)
+                        | DTN_FRAME_BIT(DTN_FRAME_FAIL));
     struct dtn_frame_stream to;
 
     boot->children[0].rank = 1;
+    boot->children[0].known = true;
     dtn_boot_status_by(boot, news_tell, NULL);
-    dtn_boot_watch_start(boot);
+    dtn_watch_accept(boot);
+    if (joined)
+        dtn_boot_watch_start(boot);
     dtn_frame_init(&to, dup(fd), true);
-    frames_send(boot, &to, data, size, news_turn);
+    frames_send(boot, &to, data, size, joined ? news_turn : boot_turn);
     dtn_frame_close(&to);
     news_check(boot);
     finish(boot, fd);
+}
+
+/* To a rank that has joined, and to one that joins. */
+void fuzz_news(const uint8_t *data, size_t size)
+{
+    news_run(data, size, true);
+    news_run(data, size, false);
 }

@@ -61,3 +61,13 @@ int sim_member_gather(struct sim_member *member, bool *right,
         close(fd);
     return rc;
 }
+
+int sim_member_meet(struct sim_member *member, struct dtensor_error *err)
+{
+    const struct dtn_blob mine = { .fd = -1 };
+    struct dtn_table *all = NULL;
+    int rc = dtn_boot_allgather(member->boot, &mine, &all, err);
+
+    dtn_table_free(all);
+    return rc;
+}

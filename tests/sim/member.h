@@ -29,4 +29,7 @@ void sim_member_close(struct sim_member *member);
 int sim_member_gather(struct sim_member *member, bool *right,
                       struct dtensor_error *err);
 
+/* Another exchange, as transports make one, in which ranks see each other. */
+int sim_member_meet(struct sim_member *member, struct dtensor_error *err);
+
 #endif
