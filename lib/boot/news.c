@@ -3,8 +3,8 @@
  * Of each rank the first news counts: it died, it left, or it gave up because
  * of another.  Of calls, which ranks report when they differ, the last are
  * kept.  What is new is forwarded to all neighbours but the one that sent it.
- * Losses also go to the page of the host: its ranks are no neighbours any more
- * if their leader is lost.
+ * Losses, and who gave up for them, also go to the page of the host: its ranks
+ * are no neighbours any more if their leader is lost.
  */
 #include "boot/news.h"
 #include "base/sparse.h"
@@ -122,7 +122,7 @@ void dtn_news_note(struct dtn_boot *boot, const struct dtn_boot_link *from,
     failure->order = ++boot->npeer_failures;    /* the rest is read after it  */
     boot->hurries = boot->hurries || news->loss != DTN_LOSS_NONE;
     news_tell(boot, from, rank, failure);
-    if (news->code == DTENSOR_EPEER && boot->nhosts > 1)
+    if (news->code == DTENSOR_EPEER)
         dtn_pulse_post(&boot->pulse, rank, news->culprit, news->loss);
 }
 

@@ -39,13 +39,13 @@ struct pulse_line {
     _Atomic uint32_t left;        /* 1: it beats no more, for it has left     */
 };
 
-enum { NEWS = 63 };
+enum { NEWS = 63 };               /* beside one of each rank of the host      */
 
 struct dtn_pulse_page {
     _Alignas(DTN_CACHE_LINE) _Atomic uint64_t agreed; /* culprit: loss,       */
                                   /* rank + 1; 0: none yet                    */
-    _Atomic uint64_t news[NEWS];  /* loss, culprit, rank + 1; 0: none yet     */
-    struct pulse_line line[];     /* [ranks of the host]                      */
+    struct pulse_line line[];     /* [ranks of the host]; and behind them     */
+                                  /* news: loss, culprit, rank + 1; 0: none   */
 };
 
 /* Lists of the kernel: one futex, at any distance from its entry. */
@@ -58,10 +58,21 @@ struct pulse_robust {
 
 /* ----------------------------------------------------------------- page --- */
 
+static int pulse_places(const struct dtn_pulse *pulse)
+{
+    return NEWS + pulse->n;
+}
+
+static _Atomic uint64_t *pulse_news(const struct dtn_pulse *pulse)
+{
+    return (_Atomic uint64_t *)(void *)&pulse->page->line[pulse->n];
+}
+
 static size_t pulse_bytes(const struct dtn_pulse *pulse)
 {
     return sizeof(struct dtn_pulse_page)
-         + (size_t)pulse->n * sizeof(struct pulse_line);
+         + (size_t)pulse->n * sizeof(struct pulse_line)
+         + (size_t)pulse_places(pulse) * sizeof(uint64_t);
 }
 
 static int pulse_refused(const struct dtn_pulse *pulse,
@@ -217,12 +228,14 @@ void dtn_pulse_post(struct dtn_pulse *pulse, int rank, int culprit,
 {
     const uint64_t mine = (uint64_t)loss << 2 * RANK_BITS
                         | (uint64_t)culprit << RANK_BITS | ((uint64_t)rank + 1);
-    uint64_t there;
 
-    for (int i = 0; pulse->page && i < NEWS; i++) {
-        there = 0;
-        if (atomic_compare_exchange_strong(&pulse->page->news[i], &there, mine)
-            || there == mine)
+    for (int i = 0; pulse->page && i < pulse_places(pulse); i++) {
+        _Atomic uint64_t *place = &pulse_news(pulse)[i];
+        uint64_t there = atomic_load(place);
+
+        if (there == 0)
+            atomic_compare_exchange_strong(place, &there, mine);
+        if (there == 0 || there == mine)
             return;
     }
 }
@@ -233,8 +246,8 @@ bool dtn_pulse_read(struct dtn_pulse *pulse, int *rank, int *culprit,
     const uint64_t mask = (1 << RANK_BITS) - 1;
     uint64_t news;
 
-    if (!pulse->page || pulse->nread == NEWS
-        || (news = atomic_load(&pulse->page->news[pulse->nread])) == 0)
+    if (!pulse->page || pulse->nread == pulse_places(pulse)
+        || (news = atomic_load(&pulse_news(pulse)[pulse->nread])) == 0)
         return false;
     pulse->nread++;
     *rank = (int)(news & mask) - 1;
