@@ -65,7 +65,8 @@ bool dtn_emitter_runs(const struct dtn_emitter *emitter,
 {
     return emitter->coll == call->coll
         && choose_reach(call, model) >= emitter->needs
-        && !(emitter->even && (model->uneven || model->hosts < 2))
+        && (emitter->hosts == DTN_HOSTS_ANY || model->hosts > 1)
+        && (emitter->hosts != DTN_HOSTS_EQUAL || !model->uneven)
         && dtn_call_edge_bytes(call) <= choose_most(emitter, call, model)
         && (!call->ordered || dtn_emitter_ordered(emitter));
 }

@@ -47,7 +47,8 @@ struct host_count {
     int ranks;
 };
 
-/* Number the hosts and count their ranks: the number of hosts, the most ranks.
+/* Number the hosts and count their ranks: the number of hosts, the most ranks
+ * and the fewest.
  */
 static void model_count(const struct dtn_group *group,
                         struct host_count count[], int host[],
@@ -69,6 +70,14 @@ static void model_count(const struct dtn_group *group,
         host[p] = at->number - 1;
     }
     model->uneven = model->hosts * model->locals != group->n;
+    model->rails = model->locals;
+    for (int p = 0; p < group->n; p++) {
+        const int rank = dtn_ranks_at(group->ranks, p);
+        const int ranks = count[dtn_world_host(world, rank)].ranks;
+
+        if (ranks < model->rails)
+            model->rails = ranks;
+    }
 }
 
 static enum dtn_reach model_reach(const struct dtn_model *model,

@@ -343,6 +343,7 @@ static double cost_chosen(const struct dtn_cost *cost, int n, int per_host,
     model.hosts = (n + per_host - 1) / per_host;
     model.locals = per_host;
     model.uneven = model.hosts * per_host != n;
+    model.rails = n - (model.hosts - 1) * per_host;
     model.eager_bytes = dtn_model_group_eager(
         &model, &cost->mesh->ctx->world.cluster->transport, n);
     model.ranks_per_device = fmin(per_host, cost->sharing);

@@ -82,6 +82,13 @@ struct dtn_weight {
                                   /* waited for                               */
 };
 
+/* On which hosts an emitter runs, if its reach is there. */
+enum dtn_hosts_needed {
+    DTN_HOSTS_ANY,                /* any number of them                       */
+    DTN_HOSTS_SEVERAL,            /* two or more                              */
+    DTN_HOSTS_EQUAL               /* two or more, all with as many ranks      */
+};
+
 /* An emitter for a collective. */
 struct dtn_emitter {
     enum dtn_coll coll;           /* of which collective                      */
@@ -89,8 +96,7 @@ struct dtn_emitter {
                                   /* emitters                                 */
     enum dtn_algorithm algorithm;  /* as [tuning] names it                    */
     enum dtn_reach needs;         /* the least reach that it needs            */
-    bool even;                    /* needs several hosts, all with as many    */
-                                  /* ranks                                    */
+    enum dtn_hosts_needed hosts;  /* the hosts that it needs                  */
     size_t max_bytes;             /* upper limit of dtn_call_edge_bytes();    */
                                   /* DTN_EAGER_MAX: an eager message          */
     dtn_emit_f *emit;             /* writes the schedule                      */

@@ -167,21 +167,25 @@ static void load_shift(const struct dtn_model *model,
 
 /* How many ranks of a host send to others at the same time.  Of two trees one
  * edge leads each way between two hosts; of more hosts it is three for each two
- * hosts.  A port that one rank has to itself serves its children in turn, piece
- * by piece: the longer a chunk is, the less do they wait.
+ * hosts, or four if hosts are unequal.  A rank of the largest host has fewer
+ * peers on other hosts than one of the smallest.  A port that one rank has to
+ * itself serves its children in turn, piece by piece: the longer a chunk is,
+ * the less do they wait.
  */
 static double load_senders(const struct dtn_model *model,
                            const struct dtn_weight *weight,
                            const struct dtn_units *units)
 {
-    const double all = model->ranks_per_device;
+    const int n = units->n, rails = dtn_model_rails(model);
+    const double all = model->ranks_per_device
+                     * (n - model->locals) / fmax(1, n - rails);
+    const double crossing = model->hosts == 2 ? 1 : model->uneven ? 2 : 1.5;
     const double turns = all > 1 ? 1 : dtn_pieces(units->chunk);
 
     if (weight->senders <= DTN_SENDERS_SHIFT)
         return all;
     if (weight->senders == DTN_SENDERS_TWO)
-        return fmin(all, model->hosts == 2 ? 1 : 1.5)
-             * (1 + (weight->stalls - 1) / turns);
+        return fmin(all, crossing) * (1 + (weight->stalls - 1) / turns);
     return 1;
 }
 
@@ -218,7 +222,7 @@ void dtn_load_hosts(const struct dtn_model *model,
                     double stretch, double load[DTENSOR_NCOSTS])
 {
     const struct dtn_units units = dtn_units_make(n, whole, weight);
-    const int locals = model->uneven ? 1 : model->locals;
+    const int locals = dtn_model_rails(model);
     const bool early = weight->senders == DTN_SENDERS_TWO
         || (weight->senders == DTN_SENDERS_SHIFT && weight->hops.log2n > 0);
     const int own = early ? (locals + 1) / 2 : locals;

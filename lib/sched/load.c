@@ -36,6 +36,46 @@ double dtn_model_cache_miss_factor(const struct dtn_model *model, double whole)
          ? 1 + (model->cache_miss_factor - 1) * beyond / whole : 1;
 }
 
+/* Ranks of a host that send through one device at the same time, one for each
+ * rail.
+ */
+static double load_sharing(const struct dtn_model *model)
+{
+    return fmax(1, model->ranks_per_device * dtn_model_rails(model)
+                   / model->locals);
+}
+
+/* The blocks of the largest host, as a multiple of what each would have if all
+ * had as many.  Where hosts forward those of others, only the shifts of few
+ * blocks are longer.
+ */
+static double load_largest(const struct dtn_model *model,
+                           const struct dtn_call *call,
+                           const struct dtn_weight *weight)
+{
+    const double share = (double)model->locals * model->hosts / call->n;
+    const double often = weight->incast ? 1 : fmin(1, 8.0 / model->hosts);
+
+    return model->uneven && dtn_call_blocked(call)
+         ? 1 + (share - 1) * often : 1;
+}
+
+/* On a host with more ranks than rails some ranks fold more than their share,
+ * and the others do not signal each other.
+ */
+static void load_unequal(const struct dtn_model *model,
+                         const struct dtn_weight *weight, double bytes,
+                         double load[DTENSOR_NCOSTS])
+{
+    const double n = model->locals, rails = dtn_model_rails(model);
+    const double more = bytes * dtn_term_value(weight->folded.whole, (int)n)
+                      * (n / rails - 1);
+
+    load[DTENSOR_COST_FOLDED] += more;
+    load[DTENSOR_COST_INTRA_BYTES] += more * (n - 1) / n;
+    load[DTENSOR_COST_INTRA_MESSAGES] *= (n + rails) / (2 * n);
+}
+
 /* The ranks of a host run the same algorithm on all rails.  If all levels move
  * as many bytes, they use the device in turn on all levels but the first and
  * the last.  The first READY is under way while work of inside_ns is done
@@ -48,7 +88,7 @@ static void load_rails(const struct dtn_model *model,
     const double levels = fmax(1, ceil(log2(model->hosts)));
 
     if (weight->moved.whole.log2n > 0 && levels > 2)
-        dtn_load_turns(model, weight, model->ranks_per_device, 1 - 2 / levels,
+        dtn_load_turns(model, weight, load_sharing(model), 1 - 2 / levels,
                        load);
     if (weight->senders == DTN_SENDERS_SHIFT
         && weight->message == DTN_UNIT_NONE)
@@ -62,7 +102,9 @@ static void load_even(const struct dtn_model *model,
                       const struct dtn_emitter *emitter, double whole,
                       double stretch, double load[DTENSOR_NCOSTS])
 {
-    const double rails = emitter->undivided ? 1 : model->locals;
+    const double most = whole
+                      * load_largest(model, call, &emitter->between_hosts);
+    const double rails = emitter->undivided ? 1 : dtn_model_rails(model);
     double inside, inside_ns, *bytes = &load[DTENSOR_COST_INTER_BYTES];
 
     memset(load, 0, DTENSOR_NCOSTS * sizeof load[0]);
@@ -77,12 +119,13 @@ static void load_even(const struct dtn_model *model,
     }
     dtn_load_add(model, &emitter->weight, model->locals, whole, 0, stretch,
                  load);
+    load_unequal(model, &emitter->weight, whole * stretch, load);
     inside = load[DTENSOR_COST_INTRA_BYTES]
              * model->ns[DTENSOR_COST_INTRA_BYTES]
            + load[DTENSOR_COST_FOLDED] * model->ns[DTENSOR_COST_FOLDED];
     inside_ns = dtn_model_ns(model, load);
     dtn_load_add(model, &emitter->between_hosts, model->hosts,
-                 whole / rails, model->ranks_per_device, stretch, load);
+                 most / rails, load_sharing(model), stretch, load);
     load_rails(model, &emitter->between_hosts, inside_ns, load);
     inside /= model->ns[DTENSOR_COST_INTER_BYTES];
     *bytes -= emitter->hides_own ? fmin(*bytes, inside / model->hosts)
@@ -281,6 +324,24 @@ static double weight_scratch(const struct dtn_model *model,
                                   ? dtn_reduction_ratio(&how) : 1);
 }
 
+/* What a rank of a hierarchy forwards between hosts takes.  On unequal hosts it
+ * has the blocks of several ranks, and once more those of its host.
+ */
+static double hosts_scratch(const struct dtn_model *model,
+                            const struct dtn_call *call,
+                            const struct dtn_emitter *emitter, double whole,
+                            double block)
+{
+    const int rails = dtn_model_rails(model);
+    const double cargo = ceil((double)model->locals / rails) * block;
+    double share = emitter->undivided ? whole : whole / rails;
+
+    if (model->uneven && block > 0)
+        share = fmin(whole, cargo * model->hosts);
+    return weight_scratch(model, &emitter->between_hosts, model->hosts, share,
+                          cargo, call) + (model->uneven ? cargo : 0);
+}
+
 /* With private counts the only scratch is that of eager messages. */
 double dtn_model_scratch(const struct dtn_model *model,
                          const struct dtn_call *call,
@@ -295,8 +356,5 @@ double dtn_model_scratch(const struct dtn_model *model,
                               call);
     return weight_scratch(model, &emitter->weight, model->locals, whole, block,
                           call)
-         + weight_scratch(model, &emitter->between_hosts, model->hosts,
-                          model->uneven || emitter->undivided
-                              ? whole : whole / model->locals,
-                          block, call);
+         + hosts_scratch(model, call, emitter, whole, block);
 }

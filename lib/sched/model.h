@@ -26,6 +26,8 @@ struct dtn_model {
     int hosts;                    /* hosts of the group                       */
     int locals;                   /* ranks on the host with the most ranks    */
     bool uneven;                  /* some host has fewer ranks                */
+    int rails;                    /* ranks on the host with the fewest, if    */
+                                  /* uneven                                   */
     double ranks_per_device;      /* ranks of a host that share one network   */
                                   /* device                                   */
     size_t eager_bytes;           /* the longest eager message between its    */
@@ -41,6 +43,12 @@ struct dtn_model {
                                   /* between hosts for each doubling of the   */
                                   /* ranks that send to one rank at once      */
 };
+
+/* Ranks of a host that send to other hosts in a hierarchy. */
+static inline int dtn_model_rails(const struct dtn_model *model)
+{
+    return model->uneven ? model->rails : model->locals;
+}
 
 /* The longest eager message, in bytes. */
 static inline double dtn_model_eager(const struct dtn_model *model)

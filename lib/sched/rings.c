@@ -151,7 +151,7 @@ void dtn_load_ring(const struct dtn_model *model,
     const double hops = chain ? dtn_term_value(weight->hops, units->n)
                                 - weight->hops.constant : units->n - 1;
     struct lap lap = { model, weight, units,
-        model->uneven ? 1 : model->locals, hops, chain && hops == 1, stretch,
+        dtn_model_rails(model), hops, chain && hops == 1, stretch,
         locked ? 2 : 0 };
 
     ring_add(&lap, true, 1, weight->hops.constant, 1, 0, load);

@@ -256,11 +256,20 @@ static void murdered(int rank, int n, void *arg)
     dtensor_fini(world.ctx);
 }
 
+static int shape_ranks(const struct shape *shape)
+{
+    int n = 0;
+
+    for (int h = 0; h < shape->hosts.n; h++)
+        n += shape->hosts.ranks[h];
+    return n;
+}
+
 #define RAILS "[tuning]\nallreduce = 0-inf:rails\nallgather = 0-inf:rails\n" \
     "reduce_scatter = 0-inf:rails\nall_to_all = 0-inf:rails\n"
 
-/* The rails of equal hosts; where a message costs more than a hop, all-to-alls
- * are by bruck.
+/* The rails of equal hosts, where a message costs more than a hop with
+ * all-to-alls by bruck; and of unequal ones, without all-to-alls.
  */
 static void rails(const char *path)
 {
@@ -268,14 +277,16 @@ static void rails(const char *path)
         { "2x2", { 2, { 2, 2 } }, "rail-put", RAILS },
         { "3x2", { 3, { 2, 2, 2 } }, "rail-put", RAILS },
         { "4x2", { 4, { 2, 2, 2, 2 } }, "rail-bruck", RAILS
-          "inter_latency_ns = 10000\ninter_message_ns = 500000\n" }
+          "inter_latency_ns = 10000\ninter_message_ns = 500000\n" },
+        { "4+2", { 2, { 4, 2 } }, "all_to_all", RAILS },
+        { "3+1+2", { 3, { 3, 1, 2 } }, "all_to_all", RAILS }
     };
 
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
         struct shape shape = shapes[s];
 
         hosts_write(&shape.hosts, path, "", shape.tuning);
-        ok(ranks_run(shape.hosts.n * 2, 60, collectives, &shape, NULL) == 0,
+        ok(ranks_run(shape_ranks(&shape), 60, collectives, &shape, NULL) == 0,
            "hosts x ranks %s by rails, an all-to-all by %s: exact, in place "
            "and not", shape.name, shape.swap);
         unlink(path);
@@ -298,10 +309,8 @@ int main(void)
     setenv("DTN_CLUSTER", path, 1);
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
         struct shape shape = shapes[s];
-        int n = 0, status[RANKS_MAX];
+        int n = shape_ranks(&shape), status[RANKS_MAX];
 
-        for (int h = 0; h < shape.hosts.n; h++)
-            n += shape.hosts.ranks[h];
         hosts_write(&shape.hosts, path, "", "");
         ok(ranks_run(n, 60, collectives, &shape, NULL) == 0,
            "hosts x ranks %s: every collective is exact, every root, in place "

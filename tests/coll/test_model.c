@@ -134,7 +134,20 @@ static const struct layout {
     { 4, 2, 2, { 0, 0, 1, 1 } }, { 5, 2, 3, { 0, 0, 0, 1, 1 } },
     { 7, 3, 3, { 0, 0, 0, 1, 1, 1, 2 } },
     { 9, 3, 3, { 0, 0, 0, 1, 1, 1, 2, 2, 2 } },
+    { 12, 3, 5, { 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 2, 2 } },
 };
+
+/* Ranks on the host with the fewest. */
+static int layout_rails(const struct layout *layout)
+{
+    int ranks[CASE_RANKS_MAX] = { 0 }, least = layout->n;
+
+    for (int r = 0; r < layout->n; r++)
+        ranks[layout->host[r]]++;
+    for (int k = 0; k < layout->hosts; k++)
+        least = ranks[k] < least ? ranks[k] : least;
+    return least;
+}
 
 /* The most that a rank's schedule takes. */
 static double scratch_taken(struct coll_case *c)
@@ -226,6 +239,7 @@ static void test_scratch(void)
                 struct dtn_model model = { .reach = reaches[i % 3],
                     .hosts = layout->hosts, .locals = layout->locals,
                     .uneven = layout->hosts * layout->locals != layout->n,
+                    .rails = layout_rails(layout),
                     .ranks_per_device = 1 };
                 static struct coll_case c;
 

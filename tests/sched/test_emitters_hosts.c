@@ -133,7 +133,9 @@ static bool unequal_good(void)
 {
     static const int some[][RANKS_MAX] = {
         { 0, 1, 1, 1, 1, 1, 1, 1, 1, 1 }, { 3, 2, 1, 0, 0, 0, 0, 0, 0, 0 },
-        { 0, 0, 0, 0, 0, 1, 1, 1, 1, 2 }, { 9, 8, 7, 9, 6, 5, 9, 8, 9, 9 }
+        { 0, 0, 0, 0, 0, 1, 1, 1, 1, 2 }, { 9, 8, 7, 9, 6, 5, 9, 8, 9, 9 },
+        { 0, 0, 0, 0, 0, 0, 1, 1, 1, 1 }, { 0, 1, 0, 1, 0, 1, 0, 0, 0, 0 },
+        { 2, 2, 2, 1, 1, 1, 0, 0, 0, 0 }, { 1, 1, 0, 0, 0, 0, 0, 2, 2, 2 }
     };
     int hosts[6] = { 0 };
 
@@ -159,7 +161,7 @@ int main(void)
             continue;
         ok(equal_good(), "%s %s: right for 1 to %d ranks on equal hosts",
            dtn_coll_name(now.emitter->coll), now.emitter->name, RANKS_MAX);
-        if (now.emitter->even)
+        if (now.emitter->hosts == DTN_HOSTS_EQUAL)
             continue;
         ok(unequal_good(), "%s: right for unequal hosts",
            dtn_coll_name(now.emitter->coll));

@@ -117,7 +117,8 @@ const struct dtn_emitter dtn_emitters[] = {
         .puts = OTHERS(1), .offers = OTHERS(1),
         .moved.block = OTHERS(2), .folded.block = OTHERS(2),
         .acc.whole = ONE(2) } },
-    { ROW(ALLREDUCE, "rail-doubling", RAILS, HOST, ANY_BYTES), .even = true,
+    { ROW(ALLREDUCE, "rail-doubling", RAILS, HOST, ANY_BYTES),
+      .hosts = DTN_HOSTS_SEVERAL,
       .emit = dtn_emit_allreduce_rail_doubling, .weight = {
         .hops = ONE(4), .messages = OTHERS(4),
         .moved.block = OTHERS(2), .folded.whole = ONE(1) }, .between_hosts = {
@@ -128,7 +129,8 @@ const struct dtn_emitter dtn_emitters[] = {
         .moved.whole = { .log2n = 1, .not_power_of_two = 1 },
         .folded.whole = LEVELS(2), .copied.whole = ONE(1),
         .acc.whole = ONE(5) } },
-    { ROW(ALLREDUCE, "rail-halving", RAILS, HOST, ANY_BYTES), .even = true,
+    { ROW(ALLREDUCE, "rail-halving", RAILS, HOST, ANY_BYTES),
+      .hosts = DTN_HOSTS_SEVERAL,
       .emit = dtn_emit_allreduce_rail_halving, .weight = {
         .hops = ONE(4), .messages = OTHERS(4),
         .moved.block = OTHERS(2), .folded.whole = ONE(1) }, .between_hosts = {
@@ -295,7 +297,8 @@ const struct dtn_emitter dtn_emitters[] = {
         .incast = true, .overlaps = 1, .hops = ONE(2), .messages = OTHERS(3),
         .offers = OTHERS(1),
         .moved.block = OTHERS(1) } },
-    { ROW(ALLGATHER, "rail-bruck", RAILS, HOST, ANY_BYTES), .even = true,
+    { ROW(ALLGATHER, "rail-bruck", RAILS, HOST, ANY_BYTES),
+      .hosts = DTN_HOSTS_SEVERAL,
       .emit = dtn_emit_allgather_rail_bruck, .weight = {
         .hops = ONE(3), .messages = OTHERS(3), .moved.whole = ONE(1) },
       .between_hosts = {
@@ -371,7 +374,8 @@ const struct dtn_emitter dtn_emitters[] = {
         .moved.block = OTHERS(1), .folded.block = OTHERS(2),
         .acc.whole = ONE(3) } },
     { ROW(REDUCE_SCATTER, "rail-halving", RAILS, HOST, ANY_BYTES),
-      .even = true, .emit = dtn_emit_reduce_scatter_rail_halving, .weight = {
+      .hosts = DTN_HOSTS_SEVERAL,
+      .emit = dtn_emit_reduce_scatter_rail_halving, .weight = {
         .hops = ONE(2), .messages = OTHERS(2), .moved.block = OTHERS(1),
         .folded.whole = ONE(1) }, .between_hosts = {
         .senders = DTN_SENDERS_SHIFT,
@@ -413,7 +417,8 @@ const struct dtn_emitter dtn_emitters[] = {
         .moved.whole = LEVELS(0.5),
         .copied.whole = { .constant = 1, .log2n = 0.5 },
         .tmp.whole = { .constant = 0.5, .log2n = 0.5 } } },
-    { ROW(ALL_TO_ALL, "rail-put", RAILS, HOST, KNOWN_BYTES), .even = true,
+    { ROW(ALL_TO_ALL, "rail-put", RAILS, HOST, KNOWN_BYTES),
+      .hosts = DTN_HOSTS_EQUAL,
       .emit = dtn_emit_all_to_all_rail_put, .undivided = true, .weight = {
         .hops = ONE(2), .messages = OTHERS(2), .moved.block = OTHERS(1),
         .copied.block = ONE(1) }, .between_hosts = {
@@ -421,7 +426,8 @@ const struct dtn_emitter dtn_emitters[] = {
         .message = DTN_UNIT_BLOCK,
         .moved.block = OTHERS(1), .copied.block = ONE(1),
         .tmp.whole = ONE(2), .eager_received.block = OTHERS(1) } },
-    { ROW(ALL_TO_ALL, "rail-bruck", RAILS, HOST, KNOWN_BYTES), .even = true,
+    { ROW(ALL_TO_ALL, "rail-bruck", RAILS, HOST, KNOWN_BYTES),
+      .hosts = DTN_HOSTS_EQUAL,
       .emit = dtn_emit_all_to_all_rail_bruck, .undivided = true, .weight = {
         .hops = ONE(2), .messages = OTHERS(2), .moved.block = OTHERS(1),
         .copied.block = ONE(1) }, .between_hosts = {

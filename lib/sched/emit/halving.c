@@ -137,10 +137,17 @@ static void halving_round(const struct halving *h, int k)
     }
 }
 
-/* Is the rank of round k as far ahead as behind, and met already? */
+/* Is the rank behind by the distance of round k the one ahead by that of some
+ * round, and met already?  Over 5 ranks 3 behind is 2 ahead.
+ */
 static bool halving_both(const struct halving *h, int k)
 {
-    return h->apart && 2 * h->skips.skip[k + 1] == h->call->n;
+    bool both = false;
+
+    for (int j = 0; j < h->skips.rounds; j++)
+        both = both
+            || h->skips.skip[k + 1] + h->skips.skip[j + 1] == h->call->n;
+    return h->apart && both;
 }
 
 /* apart: READY for the all-gather, to the ranks behind by the distances. */

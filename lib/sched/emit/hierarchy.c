@@ -13,8 +13,9 @@
  *
  * Each rank sends 4 MiB over the network.  A ring over all 6 ranks would send
  * 20 MiB through each link between hosts, one step after another.  If hosts
- * have different numbers of ranks there is one rail, over the first rank of
- * each host.
+ * have different numbers of ranks there are as many rails as the smallest host
+ * has ranks.  On the other hosts the ranks beyond them send nothing to other
+ * hosts: a rank of a rail does it for them.
  *
  * Terms are folded in rank order within a host, and then in host order.  One
  * rank computes each element, so all ranks have the same bits.
@@ -49,16 +50,15 @@ static void hierarchy_number(struct dtn_hierarchy *h)
 
 static void hierarchy_fill(struct dtn_hierarchy *h)
 {
-    bool equal = true;
-
     hierarchy_number(h);
+    h->nrails = h->start[1];
     for (int k = 1; k < h->nhosts; k++)
-        equal = equal && h->start[k + 1] == h->start[1];
+        if (h->start[k + 1] < h->nrails)
+            h->nrails = h->start[k + 1];
     for (int k = 1; k < h->nhosts; k++)
         h->start[k + 1] += h->start[k];
     for (int p = 0; p < h->call->n; p++)
         h->member[h->start[h->host_of[p]] + h->local_of[p]] = p;
-    h->nrails = equal ? h->start[1] : 1;
     h->host = h->host_of[h->call->me];
     h->local = h->local_of[h->call->me];
     h->owner = h->local < h->nrails;
@@ -94,8 +94,21 @@ int dtn_hierarchy_end(struct dtn_hierarchy *h, struct dtensor_error *err)
 static bool pair_speaks(const struct dtn_hierarchy *h, int from, int to,
                         enum dtn_local_pairs pairs)
 {
-    return (pairs != DTN_PAIRS_TO_OWNER && dtn_is_owner(h, from))
-        || (pairs != DTN_PAIRS_FROM_OWNER && dtn_is_owner(h, to));
+    const bool near = dtn_rail_of(h, from) == dtn_rail_of(h, to);
+    const bool leaves = dtn_is_owner(h, from), arrives = dtn_is_owner(h, to);
+
+    switch (pairs) {
+    case DTN_PAIRS_FROM_OWNER:
+        return leaves;
+    case DTN_PAIRS_TO_OWNER:
+        return arrives;
+    case DTN_PAIRS_GATHER:
+        return leaves || (arrives && near);
+    case DTN_PAIRS_SCATTER:
+        return arrives || (leaves && near);
+    default:
+        return leaves || arrives;
+    }
 }
 
 void dtn_local_signal(const struct dtn_hierarchy *h, enum dtn_tag tag,
@@ -140,6 +153,22 @@ void dtn_rail_flush(const struct dtn_hierarchy *h)
 
 /* ------------------------------------------------------------------ ranges */
 
+size_t dtn_cargo_bytes(const struct dtn_hierarchy *h, int rail, int host,
+                       int end)
+{
+    size_t bytes = 0;
+
+    for (int l = rail; l < dtn_locals(h, host); l += h->nrails)
+        if (l < end)
+            bytes += dtn_call_block(h->call, dtn_local_at(h, host, l)).bytes;
+    return bytes;
+}
+
+bool dtn_cargo_shared(const struct dtn_hierarchy *h)
+{
+    return h->local + h->nrails < dtn_locals(h, h->host);
+}
+
 struct dtn_range dtn_rail_block(const struct dtn_hierarchy *h, int rail)
 {
     return dtn_range_split(h->call->count * dtensor_dtype_size(h->call->dtype),
@@ -176,4 +205,42 @@ void dtn_hierarchy_share(const struct dtn_hierarchy *h)
         dtn_sched_signal(sched, p, DTN_TAG_DONE);
     }
     dtn_local_wait(h, DTN_TAG_DONE, DTN_PAIRS_TO_OWNER);
+}
+
+/* -------------------------------------------------------------------- hand */
+
+static bool hand_near(const struct dtn_hierarchy *h, int p)
+{
+    return dtn_rail_of(h, p) == dtn_rail_of(h, h->call->me);
+}
+
+void dtn_hierarchy_release(const struct dtn_hierarchy *h)
+{
+    for (int i = 1; i < dtn_locals(h, h->host); i++)
+        if (!hand_near(h, dtn_local_after(h, i)))
+            dtn_sched_signal(h->sched, dtn_local_after(h, i), DTN_TAG_DONE);
+}
+
+static void hand_load(const struct dtn_hierarchy *h, int owner,
+                      struct dtn_span result)
+{
+    dtn_sched_wait(h->sched, owner, DTN_TAG_DATA);
+    dtn_sched_copy(h->sched, dtn_span_at(h->call->me, DTN_OUT, 0), result,
+                   h->sched->bytes[DTN_OUT]);
+    dtn_sched_signal(h->sched, owner, DTN_TAG_DONE);
+}
+
+void dtn_hierarchy_hand(const struct dtn_hierarchy *h, struct dtn_span result)
+{
+    for (int i = 1; h->owner && i < dtn_locals(h, h->host); i++)
+        if (hand_near(h, dtn_local_after(h, i)))
+            dtn_sched_signal(h->sched, dtn_local_after(h, i), DTN_TAG_DATA);
+    for (int i = 1; i < dtn_locals(h, h->host); i++) {
+        int p = dtn_local_after(h, i);
+
+        if (!h->owner && dtn_is_owner(h, p) && hand_near(h, p))
+            hand_load(h, p, result);
+        else if (dtn_is_owner(h, p) || (h->owner && hand_near(h, p)))
+            dtn_sched_wait(h->sched, p, DTN_TAG_DONE);
+    }
 }

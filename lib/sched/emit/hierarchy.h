@@ -19,8 +19,7 @@ struct dtn_hierarchy {
     struct dtn_sched *sched;      /* the schedule being written               */
     const struct dtn_call *call;  /* the call                                 */
     int nhosts;                   /* hosts of the group                       */
-    int nrails;                   /* rails: the locals of each host if all    */
-                                  /* hosts have the same number, else 1       */
+    int nrails;                   /* rails: the locals of the smallest host   */
     int host, local;              /* of this rank                             */
     bool owner;                   /* this rank is an owner                    */
     int *host_of, *local_of;      /* [n] of each position                     */
@@ -81,7 +80,10 @@ static inline int dtn_local_after(const struct dtn_hierarchy *h, int i)
 enum dtn_local_pairs {
     DTN_PAIRS_ANY_OWNER,          /* pairs with at least one owner            */
     DTN_PAIRS_FROM_OWNER,         /* from owners to all locals                */
-    DTN_PAIRS_TO_OWNER            /* from all locals to owners                */
+    DTN_PAIRS_TO_OWNER,           /* from all locals to owners                */
+    DTN_PAIRS_GATHER,             /* from owners to all locals, and from the  */
+                                  /* others to the owner of their rail        */
+    DTN_PAIRS_SCATTER             /* the same the other way round             */
 };
 
 /* tell: signal to those locals.  hear: wait for the signals of those locals. */
@@ -102,7 +104,24 @@ struct dtn_range dtn_rail_block(const struct dtn_hierarchy *h, int rail);
 struct dtn_range dtn_rail_part(const struct dtn_hierarchy *h, int rail,
                                int host);
 
+/* The *cargo* of a rail on a host are the blocks of its locals rail, rail +
+ * nrails, rail + 2 nrails, ...  Its bytes up to local `end`.
+ */
+size_t dtn_cargo_bytes(const struct dtn_hierarchy *h, int rail, int host,
+                       int end);
+
+/* Has this owner's cargo blocks of other locals? */
+bool dtn_cargo_shared(const struct dtn_hierarchy *h);
+
 /* All ranks load the blocks from the OUT of the owners on their host. */
 void dtn_hierarchy_share(const struct dtn_hierarchy *h);
+
+/* The end of a reduce-scatter.  release: this owner has read all INs, and tells
+ * the locals to which it has nothing to hand.  hand: a rank that is no owner
+ * loads its block from `result` at the owner of its rail; and each rank waits
+ * until its memory is read.
+ */
+void dtn_hierarchy_release(const struct dtn_hierarchy *h);
+void dtn_hierarchy_hand(const struct dtn_hierarchy *h, struct dtn_span result);
 
 #endif

@@ -1,14 +1,11 @@
 /* hierarchy_blocks.c - all-gather and reduce-scatter over hosts
  *
  * Each position has its own block.  An owner is responsible for the blocks of
- * its rail, its *cargo*: with equal hosts its own block, else the blocks of all
- * its locals.  In an all-gather over hosts {0 1} and {2 3} rank 0 puts block 0
- * into the OUT of rank 2, from which ranks 2 and 3 share it; ranks 1 and 3 do
- * the same with their blocks.  In a reduce-scatter rank 0 folds blocks 0 and 2
- * over its host and puts its sum of block 2 into a slot of rank 2, which folds
- * the slots of all hosts.
- *
- * The cargo of rail r are the locals r, r + nrails, r + 2 nrails, ...
+ * its rail, its *cargo*: with equal hosts its own block.  In an all-gather over
+ * hosts {0 1} and {2 3} rank 0 puts block 0 into the OUT of rank 2, from which
+ * ranks 2 and 3 share it; ranks 1 and 3 do the same with their blocks.  In a
+ * reduce-scatter rank 0 folds blocks 0 and 2 over its host and puts its sum of
+ * block 2 into a slot of rank 2, which folds the slots of all hosts.
  *
  * ACC of an owner in a reduce-scatter, for its cargo {a, b} and 2 hosts:
  *
@@ -120,9 +117,9 @@ int dtn_emit_allgather_hierarchical(const struct dtn_call *call,
         return rc;
     sched->exposed[DTN_IN] = true;
     sched->exposed[DTN_OUT] = h.owner && h.nhosts > 1;
-    dtn_local_signal(&h, DTN_TAG_READY, DTN_PAIRS_ANY_OWNER);
+    dtn_local_signal(&h, DTN_TAG_READY, DTN_PAIRS_GATHER);
     dtn_rail_signal(&h, DTN_TAG_READY);
-    dtn_local_wait(&h, DTN_TAG_READY, DTN_PAIRS_ANY_OWNER);
+    dtn_local_wait(&h, DTN_TAG_READY, DTN_PAIRS_GATHER);
     gather_load(&h, call->me, call->me, DTN_IN);
     if (h.owner)
         gather_send(&h);
@@ -133,24 +130,12 @@ int dtn_emit_allgather_hierarchical(const struct dtn_call *call,
 
 /* --------------------------------------------------------- reduce-scatter */
 
-/* Bytes of a rail's cargo on a host, up to local `end`. */
-static size_t cargo_bytes(const struct dtn_hierarchy *h, int rail, int host,
-                          int end)
-{
-    size_t bytes = 0;
-
-    for (int l = rail; l < dtn_locals(h, host); l += h->nrails)
-        if (l < end)
-            bytes += dtn_call_block(h->call, dtn_local_at(h, host, l)).bytes;
-    return bytes;
-}
-
 /* The slot number `slot` for the block of local l of a host. */
 static struct dtn_span block_slot(const struct dtn_hierarchy *h, int host,
                                   int l, int slot)
 {
     int rail = l % h->nrails, p = dtn_local_at(h, host, l);
-    size_t before = (size_t)h->nhosts * cargo_bytes(h, rail, host, l);
+    size_t before = (size_t)h->nhosts * dtn_cargo_bytes(h, rail, host, l);
 
     return dtn_span_at(dtn_local_at(h, host, rail), DTN_ACC,
                        before
@@ -163,28 +148,28 @@ static struct dtn_span block_result(const struct dtn_hierarchy *h, int l)
     int rail = l % h->nrails, p = dtn_local_at(h, h->host, l);
     int owner = dtn_local_at(h, h->host, rail);
     size_t offset = (size_t)h->nhosts
-                  * cargo_bytes(h, rail, h->host, h->call->n);
+                  * dtn_cargo_bytes(h, rail, h->host, h->call->n);
 
     if (p == owner)
         return dtn_span_at(p, DTN_OUT, 0);
     for (int k = 0; k < h->nhosts; k++)
         if (k != h->host)
-            offset += cargo_bytes(h, rail, k, h->call->n);
+            offset += dtn_cargo_bytes(h, rail, k, h->call->n);
     return dtn_span_at(owner, DTN_ACC, offset
-                       + cargo_bytes(h, rail, h->host, l)
+                       + dtn_cargo_bytes(h, rail, h->host, l)
                        - dtn_call_block(h->call, owner).bytes);
 }
 
 /* Bytes of an owner's ACC. */
 static size_t scatter_room(const struct dtn_hierarchy *h)
 {
-    size_t own = cargo_bytes(h, h->local, h->host, h->call->n);
+    size_t own = dtn_cargo_bytes(h, h->local, h->host, h->call->n);
     size_t bytes = (size_t)h->nhosts * own + own
                  - dtn_call_block(h->call, h->call->me).bytes;
 
     for (int k = 0; k < h->nhosts; k++)
         if (k != h->host)
-            bytes += cargo_bytes(h, h->local, k, h->call->n);
+            bytes += dtn_cargo_bytes(h, h->local, k, h->call->n);
     return bytes;
 }
 
@@ -217,22 +202,15 @@ static void scatter_send(const struct dtn_hierarchy *h, int i,
         dtn_sched_signal(sched, peer, DTN_TAG_DATA);
 }
 
-/* Does an owner have results for other locals? */
-static bool scatter_serves(const struct dtn_hierarchy *h)
-{
-    return dtn_locals(h, h->host) > h->nrails;
-}
-
 static void scatter_own(const struct dtn_hierarchy *h)
 {
     struct dtn_span sending = dtn_span_at(
         h->call->me, DTN_ACC,
-        (size_t)h->nhosts * cargo_bytes(h, h->local, h->host, h->call->n));
+        (size_t)h->nhosts * dtn_cargo_bytes(h, h->local, h->host, h->call->n));
 
     for (int i = 1; i <= h->nhosts; i++)
         scatter_send(h, i, &sending);
-    if (!scatter_serves(h))
-        dtn_local_signal(h, DTN_TAG_DONE, DTN_PAIRS_FROM_OWNER);
+    dtn_hierarchy_release(h);
     dtn_rail_wait(h, DTN_TAG_DATA);
     for (int l = h->local; l < dtn_locals(h, h->host); l += h->nrails)
         dtn_sched_fold_slots(h->sched, block_result(h, l),
@@ -240,21 +218,6 @@ static void scatter_own(const struct dtn_hierarchy *h)
                              dtn_call_block(h->call,
                                             dtn_local_at(h, h->host, l))
                              .bytes, h->nhosts);
-    if (scatter_serves(h)) {
-        dtn_local_signal(h, DTN_TAG_DATA, DTN_PAIRS_FROM_OWNER);
-        dtn_local_wait(h, DTN_TAG_DONE, DTN_PAIRS_TO_OWNER);
-    }
-}
-
-/* A rank that is no owner loads its block from the owner on its host. */
-static void scatter_fetch(const struct dtn_hierarchy *h)
-{
-    int owner = dtn_local_at(h, h->host, dtn_rail_of(h, h->call->me));
-
-    dtn_sched_wait(h->sched, owner, DTN_TAG_DATA);
-    dtn_sched_copy(h->sched, dtn_span_at(h->call->me, DTN_OUT, 0),
-                   block_result(h, h->local), h->sched->bytes[DTN_OUT]);
-    dtn_sched_signal(h->sched, owner, DTN_TAG_DONE);
 }
 
 int dtn_emit_reduce_scatter_hierarchical(const struct dtn_call *call,
@@ -275,15 +238,12 @@ int dtn_emit_reduce_scatter_hierarchical(const struct dtn_call *call,
         sched->bytes[DTN_ACC] = scatter_room(&h);
     sched->exposed[DTN_IN] = true;
     sched->exposed[DTN_ACC] = sched->bytes[DTN_ACC] > 0;
-    dtn_local_signal(&h, DTN_TAG_READY, DTN_PAIRS_ANY_OWNER);
+    dtn_local_signal(&h, DTN_TAG_READY, DTN_PAIRS_SCATTER);
     dtn_rail_signal(&h, DTN_TAG_READY);
-    dtn_local_wait(&h, DTN_TAG_READY, DTN_PAIRS_ANY_OWNER);
+    dtn_local_wait(&h, DTN_TAG_READY, DTN_PAIRS_SCATTER);
     if (h.owner)
         scatter_own(&h);
-    else
-        scatter_fetch(&h);
-    if (h.owner && !scatter_serves(&h))
-        dtn_local_wait(&h, DTN_TAG_DONE, DTN_PAIRS_FROM_OWNER);
+    dtn_hierarchy_hand(&h, block_result(&h, h.local));
     dtn_rail_flush(&h);
     return dtn_hierarchy_end(&h, err);
 }

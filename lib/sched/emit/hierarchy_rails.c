@@ -1,15 +1,15 @@
 /* hierarchy_rails.c - collectives over hosts whose rails run flat algorithms
  *
- * All hosts have the same number of ranks.  What is done inside the host is as
- * in the other hierarchies: fold before, load after.  What is between the hosts
- * is a collective of the same kind among the ranks of a rail (rails.c).
+ * What is done inside the host is as in the other hierarchies: fold before,
+ * load after.  What is between the hosts is a collective of the same kind among
+ * the ranks of a rail (rails.c).
  *
  *     allreduce         fold block r over the host; allreduce of the block;
  *                       load the others' blocks
- *     reduce-scatter    fold the blocks of the rail over the host;
- *                       reduce-scatter of them
- *     all-gather        all-gather of the rail's blocks into TMP; load the
- *                       blocks of all rails
+ *     reduce-scatter    fold the rail's cargo of all hosts over this one;
+ *                       reduce-scatter of it; load the result from its owner
+ *     all-gather        all-gather of the rail's cargo into TMP; load that of
+ *                       all rails
  *     all-to-all        load what the ranks of this host send to the ranks of
  *                       the rail; all-to-all of these blocks
  *
@@ -25,11 +25,12 @@
 
 #include <stdbool.h>
 
-/* All locals may load from this rank, and it from them. */
-static void rails_meet(const struct dtn_hierarchy *h)
+/* The locals may load from this rank, and it from them. */
+static void rails_meet(const struct dtn_hierarchy *h,
+                       enum dtn_local_pairs pairs)
 {
-    dtn_local_signal(h, DTN_TAG_READY, DTN_PAIRS_ANY_OWNER);
-    dtn_local_wait(h, DTN_TAG_READY, DTN_PAIRS_ANY_OWNER);
+    dtn_local_signal(h, DTN_TAG_READY, pairs);
+    dtn_local_wait(h, DTN_TAG_READY, pairs);
 }
 
 /* A group of one rank copies its only block. */
@@ -48,33 +49,42 @@ static int rails_peer(const struct dtn_hierarchy *h, int host)
 
 /* -------------------------------------------------------------- allreduce */
 
+/* An owner folds its block over the host, and the rail over the hosts. */
+static void allreduce_own(const struct dtn_hierarchy *h, dtn_emit_f *emit)
+{
+    struct dtn_rail rail = dtn_rail_make(h);
+    const struct dtn_range block = dtn_rail_block(h, h->local);
+    const struct dtn_call among =
+        dtn_rail_call(h, block.bytes / dtensor_dtype_size(h->call->dtype));
+    const int me = h->call->me;
+
+    rail.place[DTN_IN].space = DTN_ACC;
+    rail.place[DTN_OUT].offset = block.offset;
+    rail.place[DTN_ACC].offset = block.bytes;
+    if (h->nhosts > 1 && block.bytes > 0)
+        dtn_rail_open(&rail, &among, emit);
+    rails_meet(h, DTN_PAIRS_ANY_OWNER);
+    dtn_sched_fold(h->sched, h->nhosts > 1 ? dtn_span_at(me, DTN_ACC, 0)
+                   : dtn_span_at(me, DTN_OUT, block.offset),
+                   dtn_span_at(-1, DTN_IN, block.offset), block.bytes);
+    dtn_rail_run(&rail);
+}
+
 static int allreduce_rails(const struct dtn_call *call, const char *name,
                            dtn_emit_f *emit, struct dtn_sched *sched,
                            struct dtensor_error *err)
 {
     struct dtn_hierarchy h;
-    struct dtn_rail rail;
-    struct dtn_range block;
-    struct dtn_call among;
     int rc = dtn_hierarchy_begin(&h, name, call, sched, err);
 
     if (rc != 0)
         return rc;
-    rail = dtn_rail_make(&h);
-    block = dtn_rail_block(&h, h.local);
-    among = dtn_rail_call(&h, block.bytes / dtensor_dtype_size(call->dtype));
     for (int s = 0; s < DTN_NSPACES; s++)
         sched->exposed[s] = sched->bytes[s] > 0;
-    rail.place[DTN_IN].space = DTN_ACC;
-    rail.place[DTN_OUT].offset = block.offset;
-    rail.place[DTN_ACC].offset = block.bytes;
-    if (h.nhosts > 1 && block.bytes > 0)
-        dtn_rail_open(&rail, &among, emit);
-    rails_meet(&h);
-    dtn_sched_fold(sched, h.nhosts > 1 ? dtn_span_at(call->me, DTN_ACC, 0)
-                   : dtn_span_at(call->me, DTN_OUT, block.offset),
-                   dtn_span_at(-1, DTN_IN, block.offset), block.bytes);
-    dtn_rail_run(&rail);
+    if (h.owner)
+        allreduce_own(&h, emit);
+    else
+        rails_meet(&h, DTN_PAIRS_ANY_OWNER);
     dtn_hierarchy_share(&h);
     return dtn_hierarchy_end(&h, err);
 }
@@ -97,59 +107,129 @@ int dtn_emit_allreduce_rail_halving(const struct dtn_call *call,
 
 /* --------------------------------------------------------- reduce-scatter */
 
+/* The place of the result for local l at the owner of its rail: in place of the
+ * terms, which have been sent by then, or at once in OUT.
+ */
+static struct dtn_span scatter_result(const struct dtn_hierarchy *h, int l)
+{
+    const int rail = l % h->nrails, owner = dtn_local_at(h, h->host, rail);
+
+    if (rail + h->nrails >= dtn_locals(h, h->host))
+        return dtn_span_at(owner, DTN_OUT, 0);
+    return dtn_span_at(owner, DTN_ACC, dtn_cargo_bytes(h, rail, h->host, l));
+}
+
+/* Fold the cargo of all hosts over this one. */
+static void scatter_fold(const struct dtn_hierarchy *h, struct dtn_span sum)
+{
+    for (int k = 0; k < h->nhosts; k++)
+        for (int l = h->local; l < dtn_locals(h, k); l += h->nrails) {
+            struct dtn_range block =
+                dtn_call_block(h->call, dtn_local_at(h, k, l));
+
+            dtn_sched_fold(h->sched, sum, dtn_span_at(-1, DTN_IN, block.offset),
+                           block.bytes);
+            sum.offset += block.bytes;
+        }
+}
+
+/* The rail reduces its cargo and scatters it over the hosts. */
+static void scatter_own(const struct dtn_hierarchy *h)
+{
+    struct dtn_rail rail = dtn_rail_make(h);
+    struct dtn_call among = dtn_rail_call(h, h->call->count);
+    const struct dtn_span result = scatter_result(h, h->local);
+
+    dtn_rail_blocks(&rail, &among);
+    rail.place[DTN_IN].space = DTN_ACC;
+    rail.place[DTN_OUT] = result;
+    rail.place[DTN_ACC].offset = dtn_call_blocks(&among, 0, h->nhosts).bytes;
+    if (h->nhosts > 1)
+        dtn_rail_open(&rail, &among, dtn_emit_reduce_scatter_halving);
+    rails_meet(h, DTN_PAIRS_SCATTER);
+    scatter_fold(h, dtn_span_at(h->call->me, h->nhosts > 1 ? DTN_ACC : DTN_OUT,
+                                0));
+    dtn_hierarchy_release(h);
+    dtn_rail_run(&rail);
+    if (result.space == DTN_ACC)
+        dtn_sched_copy(h->sched, dtn_span_at(h->call->me, DTN_OUT, 0), result,
+                       h->sched->bytes[DTN_OUT]);
+}
+
 int dtn_emit_reduce_scatter_rail_halving(const struct dtn_call *call,
                                          struct dtn_sched *sched,
                                          struct dtensor_error *err)
 {
     struct dtn_hierarchy h;
-    struct dtn_rail rail;
-    struct dtn_call among;
-    size_t at = 0;
     int rc = dtn_hierarchy_begin(&h, "reduce_scatter rail-halving", call,
                                  sched, err);
 
     if (rc != 0)
         return rc;
-    rail = dtn_rail_make(&h);
-    among = dtn_rail_call(&h, call->count);
-    dtn_rail_blocks(&rail, &among);
     sched->exposed[DTN_IN] = true;
-    rail.place[DTN_IN].space = DTN_ACC;
-    rail.place[DTN_ACC].offset = dtn_call_blocks(&among, 0, h.nhosts).bytes;
-    if (h.nhosts > 1)
-        dtn_rail_open(&rail, &among, dtn_emit_reduce_scatter_halving);
-    rails_meet(&h);
-    for (int k = 0; k < h.nhosts; k++) {
-        struct dtn_range block = dtn_call_block(call, rails_peer(&h, k));
-
-        dtn_sched_fold(sched, dtn_span_at(call->me, h.nhosts > 1 ? DTN_ACC
-                                          : DTN_OUT, at),
-                       dtn_span_at(-1, DTN_IN, block.offset), block.bytes);
-        at += block.bytes;
-    }
-    dtn_local_signal(&h, DTN_TAG_DONE, DTN_PAIRS_FROM_OWNER);
-    dtn_rail_run(&rail);
-    dtn_local_wait(&h, DTN_TAG_DONE, DTN_PAIRS_FROM_OWNER);
+    if (h.owner)
+        scatter_own(&h);
+    else
+        rails_meet(&h, DTN_PAIRS_SCATTER);
+    dtn_hierarchy_hand(&h, scatter_result(&h, h.local));
     return dtn_hierarchy_end(&h, err);
 }
 
 /* ------------------------------------------------------------- all-gather */
 
-/* Load the blocks of rail `l` from the TMP of a local. */
-static void gather_rail(const struct dtn_hierarchy *h, int l)
+/* Load the cargo of the rail of `owner`, of all hosts, from its TMP. */
+static void gather_rail(const struct dtn_hierarchy *h, int owner)
 {
     size_t at = 0;
 
-    for (int k = 0; k < h->nhosts; k++) {
-        struct dtn_range block =
-            dtn_call_block(h->call, dtn_local_at(h, k, l));
+    for (int k = 0; k < h->nhosts; k++)
+        for (int l = dtn_rail_of(h, owner); l < dtn_locals(h, k);
+             l += h->nrails) {
+            struct dtn_range block =
+                dtn_call_block(h->call, dtn_local_at(h, k, l));
 
-        dtn_sched_copy(h->sched,
-                       dtn_span_at(h->call->me, DTN_OUT, block.offset),
-                       dtn_span_at(dtn_local_at(h, h->host, l), DTN_TMP, at),
-                       block.bytes);
-        at += block.bytes;
+            dtn_sched_copy(h->sched,
+                           dtn_span_at(h->call->me, DTN_OUT, block.offset),
+                           dtn_span_at(owner, DTN_TMP, at), block.bytes);
+            at += block.bytes;
+        }
+}
+
+/* Load the cargo of this host. */
+static void gather_load(const struct dtn_hierarchy *h, struct dtn_span place)
+{
+    for (int l = h->local; l < dtn_locals(h, h->host); l += h->nrails) {
+        const int p = dtn_local_at(h, h->host, l);
+        const size_t bytes = dtn_call_block(h->call, p).bytes;
+
+        dtn_sched_copy(h->sched, place, dtn_span_at(p, DTN_IN, 0), bytes);
+        place.offset += bytes;
     }
+}
+
+/* The rail gathers its cargo in TMP. */
+static void gather_own(const struct dtn_hierarchy *h)
+{
+    struct dtn_rail rail = dtn_rail_make(h);
+    struct dtn_call among = dtn_rail_call(h, h->call->count);
+    size_t all;
+
+    dtn_rail_blocks(&rail, &among);
+    all = dtn_call_blocks(&among, 0, h->nhosts).bytes;
+    rail.place[DTN_OUT].space = DTN_TMP;
+    rail.place[DTN_TMP].offset = all;
+    if (dtn_cargo_shared(h)) {
+        rail.place[DTN_IN] = dtn_span_at(h->call->me, DTN_TMP, all);
+        rail.place[DTN_TMP].offset += dtn_call_block(&among, h->host).bytes;
+    }
+    dtn_rail_open(&rail, &among, dtn_emit_allgather_bruck);
+    h->sched->exposed[DTN_TMP] = true;
+    rails_meet(h, DTN_PAIRS_GATHER);
+    if (dtn_cargo_shared(h))
+        gather_load(h, rail.place[DTN_IN]);
+    dtn_rail_run(&rail);
+    dtn_local_signal(h, DTN_TAG_DATA, DTN_PAIRS_FROM_OWNER);
+    gather_rail(h, h->call->me);
 }
 
 int dtn_emit_allgather_rail_bruck(const struct dtn_call *call,
@@ -157,33 +237,27 @@ int dtn_emit_allgather_rail_bruck(const struct dtn_call *call,
                                   struct dtensor_error *err)
 {
     struct dtn_hierarchy h;
-    struct dtn_rail rail;
-    struct dtn_call among;
     int rc = dtn_hierarchy_begin(&h, "allgather rail-bruck", call, sched, err);
 
     if (rc != 0)
         return rc;
     if (call->n == 1)
         return rails_alone(&h, err);
-    rail = dtn_rail_make(&h);
-    among = dtn_rail_call(&h, call->count);
-    dtn_rail_blocks(&rail, &among);
-    rail.place[DTN_OUT].space = DTN_TMP;
-    rail.place[DTN_TMP].offset = dtn_call_blocks(&among, 0, h.nhosts).bytes;
-    dtn_rail_open(&rail, &among, dtn_emit_allgather_bruck);
-    sched->exposed[DTN_TMP] = true;
-    rails_meet(&h);
-    dtn_rail_run(&rail);
-    dtn_local_signal(&h, DTN_TAG_DATA, DTN_PAIRS_FROM_OWNER);
-    gather_rail(&h, h.local);
+    sched->exposed[DTN_IN] = !h.owner;
+    if (h.owner)
+        gather_own(&h);
+    else
+        rails_meet(&h, DTN_PAIRS_GATHER);
     for (int i = 1; i < dtn_locals(&h, h.host); i++) {
         int p = dtn_local_after(&h, i);
 
+        if (!dtn_is_owner(&h, p))
+            continue;
         dtn_sched_wait(sched, p, DTN_TAG_DATA);
-        gather_rail(&h, h.local_of[p]);
+        gather_rail(&h, p);
         dtn_sched_signal(sched, p, DTN_TAG_DONE);
     }
-    dtn_local_wait(&h, DTN_TAG_DONE, DTN_PAIRS_FROM_OWNER);
+    dtn_local_wait(&h, DTN_TAG_DONE, DTN_PAIRS_TO_OWNER);
     return dtn_hierarchy_end(&h, err);
 }
 
@@ -252,7 +326,7 @@ static int swap_rails(const struct dtn_call *call, const char *name,
     rail.place[DTN_OUT].space = in_order ? DTN_OUT : DTN_TMP;
     rail.place[DTN_TMP].offset = begin + all;
     dtn_rail_open(&rail, &among, emit);
-    rails_meet(&h);
+    rails_meet(&h, DTN_PAIRS_ANY_OWNER);
     for (int i = 0; i < h.nhosts; i++)
         swap_collect(&h, dtn_host_after(&h, i), begin
                      + (size_t)dtn_host_after(&h, i) * (all / h.nhosts));

@@ -8,6 +8,9 @@
  * and this is rail 1; its IN is a part of this rank's ACC, with the terms that
  * were folded over the host.
  *
+ * If hosts have unequal numbers of ranks, a rank of a rail sends and receives
+ * the blocks of all its cargo (hierarchy.h) as one block.
+ *
  * Example: an allreduce of 32 KiB over 512 hosts of 8 ranks.  Each rail has 4
  * KiB, which go to 9 hosts and come from 9, in parts of 2 KiB, 1 KiB, ...  A
  * device sends 64 KiB, as it would for any number of hosts.
@@ -54,9 +57,10 @@ void dtn_rail_blocks(struct dtn_rail *rail, struct dtn_call *call)
 {
     const struct dtn_hierarchy *h = rail->h;
     const size_t n = (size_t)h->nhosts;
+    const size_t elem_bytes = dtensor_dtype_size(h->call->dtype);
     size_t *counts, *starts;
 
-    if (!h->call->counts)
+    if (!h->call->counts && h->call->n == h->nhosts * h->nrails)
         return;
     rail->counts = counts = malloc((2 * n + 1) * sizeof *counts);
     if (!counts) {
@@ -66,7 +70,7 @@ void dtn_rail_blocks(struct dtn_rail *rail, struct dtn_call *call)
     starts = counts + n;
     starts[0] = 0;
     for (int k = 0; k < h->nhosts; k++) {
-        counts[k] = h->call->counts[dtn_local_at(h, k, h->local)];
+        counts[k] = dtn_cargo_bytes(h, h->local, k, h->call->n) / elem_bytes;
         starts[k + 1] = starts[k] + counts[k];
     }
     call->counts = counts;
