@@ -29,6 +29,35 @@ static double load_fanned(const struct dtn_model *model,
     return part->sharing > 0 ? dtn_fanned_part(weight, units, part, posted) : 0;
 }
 
+/* Bytes of the first chunk on its way through a tree.  Between two hosts of
+ * several ranks each has one child on the other, not two.
+ */
+static double load_path(const struct dtn_model *model,
+                        const struct dtn_weight *weight,
+                        const struct dtn_units *units,
+                        const struct dtn_peers *part)
+{
+    const bool one = part->sharing > 0 && model->hosts == 2
+                  && weight->senders == DTN_SENDERS_TWO;
+
+    return dtn_term_part(weight->moved.chunk, part) * units->chunk
+         * (one ? 0.5 : 1);
+}
+
+/* Bytes that move after the first chunk of each tree, or all. */
+static double load_moved(const struct dtn_weight *weight,
+                         const struct dtn_units *units,
+                         const struct dtn_peers *part)
+{
+    const double thinned = part->constants ? weight->thinned * units->whole
+                                             * -log2(units->filled) : 0;
+    const double first = part->sharing > 0
+        && weight->senders == DTN_SENDERS_TWO ? 2 * units->chunk : 0;
+
+    return dtn_amount_part(&weight->moved, units, part) + thinned - first
+         - dtn_term_part(weight->moved.chunk, part) * units->chunk;
+}
+
 /* Add the hops, messages and bytes of a part of a weight. */
 static void load_link(const struct dtn_model *model,
                       const struct dtn_weight *weight,
@@ -38,13 +67,10 @@ static void load_link(const struct dtn_model *model,
 {
     const struct dtn_growth doublings = { .log2n = weight->incast
                                         ? model->incast_factor : 0 };
-    const double path = dtn_term_part(weight->moved.chunk, part)
-                      * units->chunk;         /* of the first chunk           */
     double hops = dtn_term_part(weight->hops, part);
-    double moved = dtn_amount_part(&weight->moved, units, part) - path
-                 + (part->constants ? weight->thinned * units->whole
-                                      * -log2(units->filled) : 0);
-    double rooted = dtn_amount_part(&weight->rooted, units, part) + path
+    double moved = load_moved(weight, units, part);
+    double rooted = dtn_amount_part(&weight->rooted, units, part)
+                  + load_path(model, weight, units, part)
                   + load_fanned(model, weight, units, part);
     double messages = dtn_term_part(weight->messages, part)
                     + dtn_term_part(weight->puts, part) * units->filled
@@ -190,10 +216,10 @@ static double load_senders(const struct dtn_model *model,
 }
 
 /* If all is posted at once, the CPU moves the bytes inside the host while the
- * network moves the others.
+ * network moves the others; but not those that these wait for, `path`.
  */
 static void load_hide(const struct dtn_model *model,
-                      const struct dtn_weight *weight,
+                      const struct dtn_weight *weight, double path,
                       double load[DTENSOR_NCOSTS])
 {
     const double *ns = model->ns;
@@ -203,7 +229,7 @@ static void load_hide(const struct dtn_model *model,
 
     if (weight->senders != DTN_SENDERS_ROOT)
         *inside -= weight->overlaps
-                 * fmin(*inside, network / ns[DTENSOR_COST_INTRA_BYTES]);
+                 * fmin(*inside - path, network / ns[DTENSOR_COST_INTRA_BYTES]);
 }
 
 /* Is it a ring, or a pipeline of two ranks, which is a ring of two? */
@@ -241,5 +267,6 @@ void dtn_load_hosts(const struct dtn_model *model,
     if (weight->senders == DTN_SENDERS_SHIFT && locals > 1)
         load_shift(model, weight, &units, &beyond, load);
     load_local(weight, &units, stretch, load);
-    load_hide(model, weight, load);
+    load_hide(model, weight,
+              stretch * load_path(model, weight, &units, &inside), load);
 }

@@ -232,7 +232,8 @@ static void scale_ranks(struct scale *scale, struct dtn_model *model,
                         const struct dtn_transport_conf *conf, int n,
                         struct placing placing)
 {
-    static const size_t wholes[] = { 64, 8 << 10, 1 << 20, 64 << 20 };
+    static const size_t wholes[] = { 64, 8 << 10, 32 << 10, 128 << 10,
+                                     1 << 20, 64 << 20 };
     static const size_t blocks[] = { 8, 64 << 10, 8 << 20 };
     const bool in_blocks = n >= BLOCKS_FROM;
     const size_t *sizes = in_blocks ? blocks : wholes;
