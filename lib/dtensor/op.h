@@ -100,8 +100,10 @@ int dtensor_op_args_parse(const char *text, struct dtensor_op_args *args,
  * out[i] the spec of output i, 0 <= i < info->nout.  `out` has room for `nout`.
  * The predicted time is that of redistributing the inputs from `in` to `want`,
  * one after the other, and of the allreduces that the operator itself makes,
- * such as softmax of sharded rows; it is 0 if nothing is sent.  Results are
- * cached, so a second call is cheap.  All ranks get the same result, except
+ * such as softmax of sharded rows; it is 0 if nothing is sent.  An output
+ * becomes a Partial, though no input is one, if the inputs lie so already, or
+ * if this is cheapest together with the reduce-scatter that is left to do.
+ * Results are cached, so a second call is cheap.  All get the same one, except
  * scratch_bytes, which excludes the scratch of the plans of redistributes.
  *
  * Errors: EINVAL  no such operator: names similar ones; the number, shapes,

@@ -9,6 +9,7 @@
  */
 #include "op/choose.h"
 #include "op/collective.h"
+#include "op/terms.h"
 #include "op/words.h"
 #include "base/error.h"
 #include "cluster/cluster.h"
@@ -28,6 +29,7 @@ enum { MEMO_MAX = 4096 };         /* costs that are kept for one input        */
 /* A combination that may be the cheapest. */
 struct candidate {
     double bound;                 /* it costs no less                         */
+    double terms;                 /* part of it for terms; < 0: not asked yet */
     int order;                    /* its place among all                      */
     struct dtn_tuple choice;      /* the options                              */
 };
@@ -84,7 +86,8 @@ void dtn_costs_model(const struct dtensor_mesh *mesh,
     model->cost.kept = &model->kept;
     *costs = (struct dtn_costs){
         .cost = model_cost, .least = model_least,
-        .allreduce = repro ? NULL : model_allreduce, .arg = &model->cost,
+        .allreduce = repro ? NULL : model_allreduce,
+        .terms = model_least, .arg = &model->cost,
         .whole = repro };
 }
 
@@ -101,13 +104,6 @@ static bool place_same(const struct dtn_option *a, const struct dtn_option *b,
             (p->dim == q->dim &&
              dtn_placement_equal(&a->shard, &b->shard, n))) &&
            (p->kind != DTENSOR_PARTIAL || p->op == q->op);
-}
-
-static int kind_of(const struct choosing *c, int i)
-{
-    const int nin = c->options->sig->nin;
-
-    return i < nin ? i : nin - 1;
 }
 
 /* Number the ways in which a kind of operand lies: options that are the same
@@ -179,7 +175,7 @@ static double input_least(const struct dtn_options *options,
 static struct known *known_at(const struct choosing *c,
                               const struct dtn_tuple *choice, int i)
 {
-    const int kind = kind_of(c, i);
+    const int kind = dtn_kind_of(c->options->sig, i);
     struct known *known;
     int at = i * c->stride;
 
@@ -191,8 +187,8 @@ static struct known *known_at(const struct choosing *c,
     return known;
 }
 
-/* A lower bound of what a choice costs; *what is the input with the lowest
- * bound whose cost is not known yet, or -1.
+/* A lower bound of what a choice costs, without terms; *what is the input with
+ * the lowest bound whose cost is not known yet, or -1.
  */
 static double known_sum(const struct choosing *c,
                         const struct dtn_tuple *choice, int *what)
@@ -231,7 +227,7 @@ double dtn_choice_cost(const struct dtn_options *options,
             return HUGE_VAL;
     for (int i = 0; i < options->sig->call->nin; i++)
         sum += input_cost(options, choice, i, costs, HUGE_VAL);
-    return sum;
+    return sum + dtn_terms_cost(options, choice, costs);
 }
 
 /* ------------------------------------------------------------- choosing --- */
@@ -241,7 +237,8 @@ static bool see_still(void *arg, const struct dtn_tuple *choice)
     struct choosing *c = arg;
 
     c->found = true;
-    c->best = (struct dtn_chosen){ *choice, 0, "nothing has to be moved" };
+    c->best = (struct dtn_chosen){ .choice = *choice,
+                                   .why = "nothing has to be moved" };
     return true;
 }
 
@@ -250,8 +247,9 @@ static bool see_first(void *arg, const struct dtn_tuple *choice)
     struct choosing *c = arg;
 
     c->found = true;
-    c->best = (struct dtn_chosen){ *choice, HUGE_VAL, "nothing else keeps the "
-                                   "placement of the first input" };
+    c->best = (struct dtn_chosen){ .choice = *choice, .cost = HUGE_VAL,
+                                   .why = "nothing else keeps the placement of "
+                                          "the first input" };
     return false;
 }
 
@@ -270,7 +268,8 @@ static bool see_candidate(void *arg, const struct dtn_tuple *choice)
         c->heap = heap;
         c->room = room;
     }
-    c->heap[c->n] = (struct candidate){ known_sum(c, choice, &what), c->n,
+    c->heap[c->n] = (struct candidate){ known_sum(c, choice, &what),
+                                        c->options->makes ? -1 : 0, c->n,
                                         *choice };
     c->n++;
     return true;
@@ -318,6 +317,17 @@ static void known_find(struct choosing *c, const struct dtn_tuple *choice,
     known->ns = known->found ? cost : limit;
 }
 
+/* Add the terms of the first one, which may then be behind another. */
+static void add_terms(struct choosing *c)
+{
+    struct candidate *first = c->heap;
+
+    first->terms = dtn_terms_cost(c->options, &first->choice, c->costs);
+    first->bound += first->terms;
+    if (first->terms > 0)
+        heap_down(c, 0);
+}
+
 /* Compute costs of the first one until it is behind another; with all of them,
  * it may be the best.  Of the very first one all are computed: what is above
  * the best one need not be known.
@@ -327,12 +337,12 @@ static void look_closer(struct choosing *c, struct candidate *best)
     const bool all = best->bound == HUGE_VAL || best->bound == 0;
     struct candidate *first = c->heap;
     int what;
-    double sum = known_sum(c, &first->choice, &what);
+    double sum = known_sum(c, &first->choice, &what) + first->terms;
 
     while (what >= 0 && (all || sum <= first->bound)) {
         known_find(c, &first->choice, what,
                    all ? HUGE_VAL : best->bound * (1 + 2 * ROUNDING) - sum);
-        sum = known_sum(c, &first->choice, &what);
+        sum = known_sum(c, &first->choice, &what) + first->terms;
     }
     first->bound = sum;
     if (what >= 0) {
@@ -350,14 +360,20 @@ static void look_closer(struct choosing *c, struct candidate *best)
 static void choose_cheapest(struct choosing *c)
 {
     struct candidate best = { .bound = HUGE_VAL, .order = INT_MAX };
+    int what;
 
     for (int i = c->n / 2 - 1; i >= 0; i--)
         heap_down(c, i);
     while (c->n > 0 && c->heap->bound <= best.bound * (1 + ROUNDING))
-        look_closer(c, &best);
+        if (c->heap->terms < 0)
+            add_terms(c);
+        else
+            look_closer(c, &best);
     c->found = true;
-    c->best = (struct dtn_chosen){ best.choice, best.bound,
-                                   "no other combination costs less" };
+    c->best = (struct dtn_chosen){ .choice = best.choice,
+                                   .cost = known_sum(c, &best.choice, &what),
+                                   .terms = best.terms,
+                                   .why = "no other combination costs less" };
 }
 
 static int none_accepted(const struct dtn_options *options,

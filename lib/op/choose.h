@@ -9,8 +9,9 @@
 #include <stdbool.h>
 
 /* How costs are found: that of a redistribute from src to dst, or any number
- * from the limit on if it is not below it; a lower bound of it; and that of an
- * allreduce of `bytes` along mesh dimensions, which an operator makes itself.
+ * from the limit on if it is not below it; a lower bound of it; that of an
+ * allreduce of `bytes` along mesh dimensions, which an operator makes itself;
+ * and the least that it takes to reduce terms which an operator makes.
  */
 typedef double dtn_cost_f(const void *arg, const struct dtensor_spec *src,
                           const struct dtensor_spec *dst, double limit);
@@ -24,6 +25,7 @@ struct dtn_costs {
     dtn_least_f *least;           /* no cost is below this                    */
     dtn_allreduce_cost_f *allreduce;             /* NULL: operators reduce    */
                                                  /* nothing by themselves     */
+    dtn_least_f *terms;           /* NULL: terms cost nothing                 */
     const void *arg;              /* for all                                  */
     bool whole;                   /* no rounded sums of parts: DTN_ROWS_WHOLE */
 };
@@ -46,18 +48,20 @@ struct dtn_chosen {
                                   /* operator reduces; ns by the model.       */
                                   /* HUGE_VAL: it is taken since there is no  */
                                   /* other (DTN_ALL)                          */
+    double terms;                 /* the least to reduce what it makes terms  */
     const char *why;              /* in words; static                         */
 };
 
-/* Choose: the last combination that moves nothing; else the cheapest, of equal
- * ones the first.
+/* Choose: the last combination that moves nothing; else the cheapest with its
+ * terms, of equal ones the first.
  * Errors: EINVAL  no combination is accepted;  ENOMEM
  */
 int dtn_choose_options(const struct dtn_options *options,
                        const struct dtn_costs *costs, struct dtn_chosen *chosen,
                        struct dtensor_error *err);
 
-/* The cost of one combination; HUGE_VAL: it is taken only if there is no other.
+/* The cost of one combination with its terms; HUGE_VAL: it is taken only if
+ * there is no other.
  */
 double dtn_choice_cost(const struct dtn_options *options,
                        const struct dtn_tuple *choice,

@@ -148,6 +148,7 @@ static int infer_letters(const struct dtensor_op_call *call,
         rc = inferred_alloc(call, sig.nresults, inferred, err);
     if (rc == 0) {
         inferred->cost = chosen.cost;
+        inferred->terms = chosen.terms;
         inferred->why = chosen.why;
         inferred->sums = rows.sums;
         inferred->collective = dtn_collective_dims(options, &chosen.choice);

@@ -11,6 +11,8 @@
 struct dtn_inferred {
     int nout;                     /* outputs                                  */
     double cost;                  /* of all inputs together, by `costs`       */
+    double terms;                 /* the least to reduce outputs that it      */
+                                  /* makes terms of whole inputs; not in cost */
     const char *why;              /* these placements; static                 */
     unsigned collective;          /* mesh dimensions over which the operator  */
                                   /* reduces by itself, a bit set             */

@@ -8,15 +8,18 @@
  *     ...
  *   together, the cheapest of 8
  *          us  inputs -> outputs
- *        1.32  S(0), R -> S(0)  taken
- *        2.64  R, R -> R
- *   takes that, since no other combination costs less
+ *        1.32  S(0); R -> S(0)
+ *        2.64  R; R -> R
+ *        2.70  S(1); S(0) -> P(sum)  with 0.66 to reduce what becomes terms
+ *
+ *   takes S(0); R -> S(0), 1.32 us: no other combination costs less
  */
 #include "op/bound.h"
 #include "op/cache.h"
 #include "op/choose.h"
 #include "op/infer.h"
 #include "op/kernels.h"
+#include "op/terms.h"
 #include "op/words.h"
 #include "base/error.h"
 #include "base/units.h"
@@ -90,6 +93,7 @@ static void print_choice(const struct cheapest *c, int k, FILE *stream)
 {
     const struct dtn_signature *sig = c->options->sig;
     struct dtensor_spec want[DTN_RULE_IN], out[DTN_RULE_OUT];
+    const double terms = dtn_terms_cost(c->options, &c->choice[k], c->costs);
 
     for (int i = 0; i < sig->nin; i++) {
         want[i] = sig->call->in[i];
@@ -105,6 +109,9 @@ static void print_choice(const struct cheapest *c, int k, FILE *stream)
         fprintf(stream, "%10.2f  ", c->cost[k] / 1e3);
     print_places(&(struct dtensor_op_call){ .nin = sig->nin }, want, out,
                  sig->nout, stream);
+    if (terms > 0 && c->cost[k] < HUGE_VAL)
+        fprintf(stream, "  with %.2f to reduce what becomes terms",
+                terms / 1e3);
     fputc('\n', stream);
 }
 

@@ -253,8 +253,9 @@ void dtn_rows_make(const struct dtn_signature *sig, unsigned which,
                    struct dtn_rowset *rows)
 {
     const bool sharded = which & DTN_ROWS_SHARDED, round = sums_round(sig);
-    struct dtn_rowset all = { .n = 0 };
+    struct dtn_rowset all;             /* large: only what is used is set     */
 
+    all.n = 0;
     row_add(&all);
     if (sig->rule->engine == DTN_BY_GATHER)
         rows_gather(sig, &all);

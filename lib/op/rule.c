@@ -15,7 +15,7 @@ static const struct dtn_rule *rule_find(const char *name)
 {
     for (int i = 0; i < dtn_nrules; i++)
         for (const char *const *at = dtn_rules[i].names; *at; at++)
-            if (strcmp(*at, name) == 0)
+            if (**at == *name && strcmp(*at, name) == 0)
                 return &dtn_rules[i];
     return NULL;
 }

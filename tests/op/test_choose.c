@@ -134,11 +134,11 @@ static void compare(const struct dtensor_op_call *call,
         return;
     }
     if (memcmp(chosen.choice.at, w.best.at, (size_t)options->ndim) == 0 &&
-        chosen.cost == w.cost)
+        chosen.cost + chosen.terms == w.cost)
         return;
     if (n.wrong++ < 5)
         note("%s: chosen %g, of %d combinations the cheapest is %g", call->op,
-             chosen.cost, w.seen, w.cost);
+             chosen.cost + chosen.terms, w.seen, w.cost);
 }
 
 static void draw_call(struct dtensor_ctx *ctx)

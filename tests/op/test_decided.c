@@ -16,6 +16,7 @@
 #include "op/choose.h"
 #include "op/infer.h"
 #include "op/rule.h"
+#include "op/terms.h"
 #include "redist/cost.h"
 #include "redist/predict.h"
 #include "redist/route.h"
@@ -175,6 +176,7 @@ struct walk {
     int in[2];                    /* how its inputs lie                       */
     struct dtn_tuple best;        /* the last that moves nothing, else the    */
     double cost;                  /* first of the cheapest                    */
+    const struct dtn_costs *costs; /* of terms                                */
 };
 
 static bool see(void *arg, const struct dtn_tuple *choice)
@@ -190,6 +192,7 @@ static bool see(void *arg, const struct dtn_tuple *choice)
         to = way_number(placement);
         cost += to < 0 ? HUGE_VAL : full[w->in[i]][to];
     }
+    cost += dtn_terms_cost(w->options, choice, w->costs);
     if (cost < w->cost) {
         w->best = *choice;
         w->cost = cost;
@@ -237,12 +240,13 @@ static void decide(const char *op, int a, int b)
     n.steps_most = work > n.steps_most ? work : n.steps_most;
     n.bounds_most = bounds > n.bounds_most ? bounds : n.bounds_most;
     w.options = options;
+    w.costs = &costs;
     dtn_choices_visit(options, DTN_ALL, see, &w);
     dtn_choices_visit(options, DTN_STILL, see_still, &w);
     if ((memcmp(chosen.choice.at, w.best.at, NDIM) != 0 ||
-         chosen.cost != w.cost) && n.wrong++ < 5)
+         chosen.cost + chosen.terms != w.cost) && n.wrong++ < 5)
         note("%s of ways %d, %d: chosen %a, the cheapest is %a", op, a, b,
-             chosen.cost, w.cost);
+             chosen.cost + chosen.terms, w.cost);
     free(options);
 }
 

@@ -128,8 +128,70 @@ static void compare_torch(const struct golden *table,
     free(got.want);
 }
 
+/* Does PyTorch's choice make terms along mesh dimension m, though no input is
+ * one, and the inputs that are sharded do not all stay?
+ */
+static bool makes_terms(const struct golden_call *g,
+                        const struct dtensor_spec *out, int m)
+{
+    bool stays = false, moves = false;
+
+    for (int i = 0; i < g->call.nin; i++) {
+        const struct dtensor_placement *p = &g->in[i].placement[m];
+        struct dtensor_placement to[DTENSOR_MAX_DIMS];
+
+        if (dtensor_placements_parse(out->mesh, g->want[i], g->in[i].ndim, to,
+                                     NULL) != 0)
+            abort();
+        if (p->kind == DTENSOR_PARTIAL)
+            return false;
+        if (p->kind == DTENSOR_REPLICATE)
+            continue;
+        stays |= to[m].kind == p->kind && to[m].dim == p->dim;
+        moves |= to[m].kind != p->kind || to[m].dim != p->dim;
+    }
+    return out->placement[m].kind == DTENSOR_PARTIAL && (moves || !stays);
+}
+
+/* Elements of a rank's part along dimension d. */
+static double part_size(const struct dtensor_spec *spec, int d)
+{
+    double size = (double)spec->shape[d];
+
+    for (int m = 0; m < dtensor_mesh_ndim(spec->mesh); m++)
+        if ((spec->placement[m].kind == DTENSOR_SHARD ||
+             spec->placement[m].kind == DTENSOR_STRIDED) &&
+            spec->placement[m].dim == d)
+            size /= dtensor_mesh_dim_size(spec->mesh, m);
+    return size;
+}
+
+/* The least that it takes to reduce such terms of an output, to shards of the
+ * longest dimension, or to replicas of a number.
+ */
+static double terms_ns(const struct golden_call *g,
+                       const struct dtensor_spec *out,
+                       const struct dtn_cost *cost)
+{
+    struct dtensor_placement to = { .kind = DTENSOR_REPLICATE };
+    struct dtensor_spec reduced = *out;
+    double longest = 1;
+
+    for (int d = 0; d < out->ndim; d++)
+        if (part_size(out, d) > longest) {
+            longest = part_size(out, d);
+            to = (struct dtensor_placement){ .kind = DTENSOR_SHARD, .dim = d };
+        }
+    for (int m = 0; m < dtensor_mesh_ndim(out->mesh); m++)
+        if (makes_terms(g, out, m))
+            reduced.placement[m] = to;
+    return dtn_redist_predict_least(cost, out, out->placement,
+                                    reduced.placement);
+}
+
 /* What PyTorch chose costs this much by our model. */
 static double theirs_ns(const struct golden_call *g,
+                        const struct dtn_inferred *got,
                         const struct dtn_cost *cost)
 {
     double ns = 0;
@@ -148,6 +210,16 @@ static double theirs_ns(const struct golden_call *g,
         if (least > predicted * (1 + 1e-9) && n.bound++ < 5)
             note("bound %g above %g of %s", least, predicted, g->want[i]);
     }
+    for (int i = 0; i < got->nout && i < g->nout; i++) {
+        struct dtensor_spec out = got->out[i];
+
+        if (strcmp(g->out[i], "-") == 0)
+            continue;
+        if (dtensor_placements_parse(out.mesh, g->out[i], out.ndim,
+                                     out.placement, NULL) != 0)
+            abort();
+        ns += terms_ns(g, &out, cost);
+    }
     return ns;
 }
 
@@ -161,9 +233,9 @@ static void compare_ours(const struct golden *table,
     dtn_cost_init(g->in[0].mesh, &cost);
     if (g->refused || dtn_infer(&g->call, NULL, &got, NULL) != 0)
         return;
-    ns = theirs_ns(g, &cost);
-    n.saved += got.cost < ns * (1 - 1e-9);
-    if (got.cost > ns * (1 + 1e-9)) {
+    ns = theirs_ns(g, &got, &cost);
+    n.saved += got.cost + got.terms < ns * (1 - 1e-9);
+    if (got.cost + got.terms > ns * (1 + 1e-9)) {
         n.dearer++;
         tell(table, "dearer", got.why);
     }

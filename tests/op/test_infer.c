@@ -102,6 +102,16 @@ static const struct {
       "S(0); R -> S(0)" },
     { "matmul", "", "4", "16x8:f32:S(1) 8x12:f32:R",
       "S(1); S(0) -> P(sum)" },
+    { "matmul", "", "2", "2048x2048:f32:S(0) 2048x2048:f32:S(1)",
+      "S(0); R -> S(0)" },                 /* makes no terms: terms.c     */
+    { "matmul", "", "8", "2048x2048:f32:S(0) 2048x2048:f32:S(1)",
+      "S(0); R -> S(0)" },
+    { "matmul", "", "8", "64x4096:f32:S(0) 4096x64:f32:S(1)",
+      "S(1); S(0) -> P(sum)" },            /* of a result that is small   */
+    { "linear", "", "4", "4x12x10:f32:S(2) 7x10:f32:R 7:f32:R",
+      "S(2); S(1); P(sum) -> P(sum)" },    /* nothing is sent             */
+    { "linear", "", "4", "4x12x10:f32:R 7x10:f32:S(1)",
+      "S(2); S(1) -> P(sum)" },
     { "linear", "", "3", "4x12x10:f32:S(0) 7x10:f32:R 7:f32:R",
       "S(0); R; R -> S(0)" },              /* PyTorch refuses: uneven     */
     { "matmul", "", "1", "16x8:f32:S(0) 8x12:f32:S(0)", "R; R -> R" },
