@@ -4,11 +4,14 @@
     python3 -m venv venv && venv/bin/pip install torch numpy
     venv/bin/python tests/golden/make_ops.py again tests/golden/ops.txt
     venv/bin/python tests/golden/make_ops.py draw SEED 3,8,2x3,4x2 >other.txt
+    venv/bin/python tests/golden/make_ops.py any SEED 5,2x3,2x2x2 600 >any.txt
 
 "again" makes each line of a table anew from its call and prints it; what it
 prints is the table if nothing has changed.  "draw" draws other calls from the
-same operators: sizes and placements follow from the seed.  Two words before the
-mode, "I/N", make every N-th line only, from line I on.
+same operators: sizes and placements follow from the seed.  "any" draws that many
+calls of operators, shapes and meshes taken at random: sizes that nothing
+divides, 1, more dimensions at the left, views of any kind.  Two words before
+the mode, "I/N", make every N-th line only, from line I on.
 
 One process stands for eight ranks of one host: a fake process group to plan,
 LocalTensorMode to run.  Inputs are whole numbers, terms of sums and averages
@@ -497,11 +500,11 @@ VIEWS = [("view", "48x5", (8, 6, 5)), ("view", "8x30", (8, 6, 5)),
          ("reshape", "6x6", (9, 4)), ("view", "24", (8, 3))]
 
 
-def other(c):
+def other(c, sizes=SIZES):
     """The call with other sizes."""
     if c.name in ("view", "reshape", "convolution", "squeeze", "repeat"):
         return c
-    swap = {str(a): str(b) for a, b in SIZES.items()}
+    swap = {str(a): str(b) for a, b in sizes.items()}
     keys = ("normalized", "num_weights", "to", "size")
     told = []
     for w in c.static.split(","):
@@ -511,7 +514,7 @@ def other(c):
         told.append(f"{key}={value}" if value else w)
     c.static = ",".join(told)
     c.told = dict(w.split("=") for w in told if "=" in w)
-    c.inputs = [(tuple(SIZES[n] if n != 1 else 1 for n in shape), dtype, places)
+    c.inputs = [(tuple(sizes[n] if n != 1 else 1 for n in shape), dtype, places)
                 for shape, dtype, places in c.inputs]
     return c
 
@@ -549,6 +552,81 @@ def draw(seed, meshes, lines):
                 yield str(c)
 
 
+ANY_SIZES = (1, 2, 3, 5, 6, 7, 9, 10, 13, 16, 18, 20)
+ANY_LARGE = (250, 513, 768, 1000, 1500)
+WHOLE_SHAPES = ("t", "mm", "bmm", "dot", "tril")  # take no more dimensions
+
+
+def split_at_random(rng, n):
+    """A shape of n elements, with a 1 now and then."""
+    shape = []
+    while n > 1:
+        k = rng.choice([d for d in range(2, n + 1) if n % d == 0])
+        shape.append(k)
+        n //= k
+    shape += [1] * rng.choice((0, 0, 1))
+    rng.shuffle(shape)
+    return tuple(shape)
+
+
+def any_view(c, rng):
+    n = rng.choice((12, 24, 30, 36, 60, 64))
+    shape, to = ("x".join(map(str, split_at_random(rng, n))) for _ in "12")
+    return Call(f"{c.name} to={to} 4 {shape}:f64:R")
+
+
+def batched(c, rng):
+    """An operator element by element, with dimensions more at the left."""
+    more = tuple(rng.choice(ANY_SIZES) for _ in range(rng.choice((0, 1, 2))))
+    c.inputs = [((more if i == 0 else more[rng.randint(0, len(more)):]) + shape,
+                 dtype, places)
+                for i, (shape, dtype, places) in enumerate(c.inputs)]
+
+
+def possible(c):
+    """Is there a result for whole tensors?"""
+    try:
+        op, args, kwargs = OPS[c.name](c, *[
+            whole(c, i, input_terms(c, i)) for i in range(len(c.inputs))])
+        op(*args, **kwargs)
+    except Exception:                            # the sizes do not fit
+        return False
+    return True
+
+
+def any_call(rng, texts, mesh):
+    """One of `texts` with other sizes, on a mesh."""
+    c = Call(rng.choice(texts))
+    if c.name in ("view", "reshape"):
+        c = any_view(c, rng)
+    else:
+        c = other(c, {n: rng.choice(ANY_LARGE if n > 100 else ANY_SIZES)
+                      for n in SIZES})
+    small = all(torch.Size(shape).numel() < 1000 for shape, _, _ in c.inputs)
+    if small and c.static == "-" and c.name not in WHOLE_SHAPES:
+        batched(c, rng)
+    c.inputs = [(shape, dtype, ()) for shape, dtype, _ in c.inputs]
+    fits = possible(c)
+    c.mesh = mesh
+    c.inputs = [(shape, dtype, pick(rng, len(shape), dtype, mesh))
+                for shape, dtype, _ in c.inputs]
+    return c if fits else None
+
+
+def draw_any(seed, meshes, lines, count):
+    rng = random.Random(seed)
+    by_name = {}
+    for text in lines:
+        by_name.setdefault(text.split()[0], []).append(text)
+    seen = set()
+    while len(seen) < count:
+        c = any_call(rng, by_name[rng.choice(sorted(by_name))],
+                     rng.choice(meshes))
+        if c and str(c) not in seen:
+            seen.add(str(c))
+            yield str(c)
+
+
 HEADER = f"""\
 # made by make_ops.py from PyTorch {torch.__version__}: one operator, inputs of these placements
 # NAME STATIC MESH  INPUT...   >  what each input is redistributed to  =  output placements
@@ -557,6 +635,10 @@ HEADER = f"""\
 # An input is SHAPE:DTYPE:PLACEMENTS, one placement for each mesh dimension.  P(maskD): rows outside the own
 # part of dimension D gave 0 (an index argument placed so is replicated and masked).  P(normK): a K-norm.
 # STATIC: what is not a tensor.  "= refused: WHY" instead of the rest."""
+
+
+def meshes_of(text):
+    return [numbers(m) for m in text.split(",")]
 
 
 def main():
@@ -573,8 +655,10 @@ def main():
         words[1] if words[0] == "again" else
         __file__.replace("make_ops.py", "ops.txt")) if text[0] != "#"]
     if words[0] == "draw":
-        table = list(draw(int(words[1]), [numbers(m) for m in
-                                          words[2].split(",")], table))
+        table = list(draw(int(words[1]), meshes_of(words[2]), table))
+    elif words[0] == "any":
+        table = list(draw_any(int(words[1]), meshes_of(words[2]), table,
+                              int(words[3])))
     print(HEADER)
     for text in table[part::parts]:
         print(line(Call(text)), flush=True)
