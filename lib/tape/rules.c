@@ -44,13 +44,13 @@ static const char *by_power(const struct dtn_note *note)
                 "spread(sum(cast(eq(a,spread(y))))))"
 
 /* Zeros among the elements: 1 where there is one.  The product of all but one
- * element is that of the others, or 0 if one of them is a zero; no element is
- * divided by 0, and none is gathered.
+ * element is that of all by the element, or 0 if there is a zero among the
+ * others (it is not ALONE); no element is divided by 0, and none is gathered.
+ * The product is divided: the reciprocal of a tiny element is infinite.
  */
 #define ZEROS "cast(eq(a,0a))"
 #define FILLED "add(a," ZEROS ")"
-#define OTHERS                                                                \
-    "div(cast(eq(sub(spread(sum(" ZEROS "))," ZEROS "),0a))," FILLED ")"
+#define ALONE "cast(eq(sub(spread(sum(" ZEROS "))," ZEROS "),0a))"
 
 /* Of running products: sums of what comes after.  Where the first zero is, the
  * products are taken without it; behind it they are all 0.
@@ -151,7 +151,8 @@ static const struct dtn_backward rows[] = {
     EACH("norm/extreme", "mul(sign(a),div(mul(spread(g),"
                          "cast(eq(abs(a),spread(y)))),"
                          "spread(sum(cast(eq(abs(a),spread(y)))))))"),
-    EACH("prod", "mul(spread(mul(g,prod(" FILLED ")))," OTHERS ")"),
+    EACH("prod", "div(mul(spread(mul(g,prod(" FILLED ")))," ALONE ")," FILLED
+                 ")"),
     EACH("cumsum", AFTER("g")),
     EACH("cumprod",
          "add(div(mul(" BEFORE "," AFTER("mul(g,y)") ")," FILLED "),"

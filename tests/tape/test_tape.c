@@ -413,6 +413,21 @@ static void outlives(struct job *job)
     dtensor_tape_destroy(tape);
 }
 
+/* A product with an element whose reciprocal is infinite. */
+static void tiny(struct job *job)
+{
+    struct dtensor *x = tensor(job, "S(0)", 2, 2,
+                               (const double[]){ 4e-309, 2, 3, 4 });
+    struct dtensor_tape *tape = tape_of(job, x);
+    struct dtensor *loss = op(job, "prod", x, NULL);
+
+    good(dtensor_tape_backward(tape, loss, NULL, &job->err));
+    is(job, tape, x, 4, (const double[]){ 24, 0, 0, 0 }, "of a product");
+    dtensor_destroy(loss);
+    dtensor_destroy(x);
+    dtensor_tape_destroy(tape);
+}
+
 static void rank_main(int rank, int n, void *arg)
 {
     struct job the_job, *job = &the_job;
@@ -429,6 +444,7 @@ static void rank_main(int rank, int n, void *arg)
     changed(job);
     in_place(job);
     without(job);
+    tiny(job);
     printed(job);
     outlives(job);
 }
