@@ -105,7 +105,7 @@ static void reasons(void)
     good(dtensor_debug_print(job->ctx, DTENSOR_DEBUG_OPERATORS, stream,
                              &job->err));
     fclose(stream);
-    need(strstr(is, "redistribute tensor 0 of matmul (the operator wants it "
+    need(strstr(is, "redistribute tensor 1 of matmul (the operator wants it "
                     "so): 1, "), "%s", is);
     need(strstr(is, "redistribute tensor 0 of full_tensor (the program asked "
                     "for the whole): 1, "), "%s", is);
