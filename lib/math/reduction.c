@@ -329,20 +329,36 @@ static double several_first(const struct reduction *r)
     }
 }
 
-static double several_end(const struct reduction *r, double total)
+static void several_end(const struct reduction *r, int64_t width,
+                        double total[])
 {
-    return r->kind == DTN_REDUCE_MEAN ? total / r->count
-         : r->kind == DTN_REDUCE_NORM && r->p == 2 ? sqrt(total) : total;
+    for (int64_t k = 0; k < width && r->kind == DTN_REDUCE_MEAN; k++)
+        total[k] /= r->count;
+    for (int64_t k = 0; k < width && r->kind == DTN_REDUCE_NORM && r->p == 2;
+         k++)
+        total[k] = sqrt(total[k]);
+}
+
+static void several_store(const struct reduction *r, int64_t width,
+                          const double total[])
+{
+    const struct dtn_storage *out = &r->rows.how[OUT];
+    const int64_t step = r->rows.outer.step[OUT];
+    char *at = r->rows.row.at[OUT];
+
+    if (out->dtype == DTENSOR_F32 && step == 1)
+        for (int64_t k = 0; k < width; k++)
+            ((float *)(void *)at)[k] = (float)total[k];
+    else
+        for (int64_t k = 0; k < width; k++)
+            dtn_store(out->dtype, at, (size_t)(k * step), total[k]);
 }
 
 static void several_reduce(struct reduction *r, enum several several)
 {
-    const struct dtn_storage *out = &r->rows.how[OUT];
     const double first = several_first(r);
     const int64_t width = several_width(r);
     struct dtn_strips *rows = &r->rows;
-    const int64_t apart = rows->outer.step[OUT] *
-                          (int64_t)rows->outer.size[OUT];
     double total[DTN_TOTAL_WIDE];
 
     for (int64_t k = 0; k < width; k++)
@@ -353,9 +369,8 @@ static void several_reduce(struct reduction *r, enum several several)
     for (bool on = several == COLUMNS && dtn_strips_block(rows); on;
          on = dtn_strips_next_block(rows))
         columns_block(r, width, total);
-    for (int64_t k = 0; k < width; k++)
-        dtn_store(out->dtype, rows->row.at[OUT] + k * apart, 0,
-                  several_end(r, total[k]));
+    several_end(r, width, total);
+    several_store(r, width, total);
 }
 
 /* ------------------------------------------------------------ all rows --- */

@@ -6,8 +6,9 @@
  * the end the upper half is joined with the lower, five times.  So the bits do
  * not depend on the width.  A step makes a total of the total `t`, the element
  * `x` and the middle `m`.  The second function of each pair does the same for
- * many columns, row by row.  Extremes are found faster among whole numbers than
- * among floats in vectors of AVX-512 only.
+ * many columns, row by row; of few rows, in the order in which lanes are
+ * joined, so that at most six are at work.  Extremes are found faster among
+ * whole numbers than among floats in vectors of AVX-512 only.
  */
 #define HALVE(lane, half, join)                                               \
     for (int j = 0; j < half; j++) {                                          \
@@ -57,8 +58,58 @@
         return join;                                                          \
     }
 #define ROW_AT(T) const T *row = (const T *)elements + i * apart;
+#define TOTAL_SHORT(name, kind, T, widen, first, step, join)                  \
+    LANES_TARGET static void LANES_NAME(name##_short_##kind)(                 \
+        const T *elements, int64_t apart, int64_t n, double total[])          \
+    {                                                                         \
+        double lane[6][DTN_TOTAL_SHORT];                                      \
+        int top = 0;                                                          \
+                                                                              \
+        for (int c = 0; c < 32; c++) {                                        \
+            double *sum = lane[top++];                                        \
+                                                                              \
+            for (int k = 0; k < DTN_TOTAL_SHORT; k++)                         \
+                sum[k] = first;                                               \
+            for (int64_t i = total_order[c]; i < n; i += 32)                  \
+                for (int k = 0; k < DTN_TOTAL_SHORT; k++) {                   \
+                    const double x = widen(elements[i * apart + k]);          \
+                    const double t = sum[k], m = 0;                           \
+                                                                              \
+                    (void)m;                                                  \
+                    sum[k] = step;                                            \
+                }                                                             \
+            for (int odd = c; odd & 1; odd >>= 1) {                           \
+                top--;                                                        \
+                for (int k = 0; k < DTN_TOTAL_SHORT; k++) {                   \
+                    const double t = lane[top - 1][k], x = lane[top][k];      \
+                                                                              \
+                    lane[top - 1][k] = join;                                  \
+                }                                                             \
+            }                                                                 \
+        }                                                                     \
+        for (int k = 0; k < DTN_TOTAL_SHORT; k++) {                           \
+            const double t = total[k], x = lane[0][k];                        \
+                                                                              \
+            total[k] = join;                                                  \
+        }                                                                     \
+    }
 #define TOTAL_COLUMNS(name, kind, T, widen, first, step, join)                \
-    TOTAL_COLUMNS_OF(name, kind, ROW_AT(T), widen, first, step, join)
+    TOTAL_SHORT(name, kind, T, widen, first, step, join)                      \
+    TOTAL_COLUMNS_OF(name##_long, kind, ROW_AT(T), widen, first, step, join)  \
+    LANES_TARGET static void LANES_NAME(name##_columns_##kind)(               \
+        const void *elements, int64_t apart, int64_t n, int64_t width,        \
+        double total[])                                                       \
+    {                                                                         \
+        const T *at = elements;                                               \
+        int64_t k = 0;                                                        \
+                                                                              \
+        for (; sizeof *at == 4 && n <= DTN_TOTAL_BLOCK &&                     \
+               k + DTN_TOTAL_SHORT <= width; k += DTN_TOTAL_SHORT)            \
+            LANES_NAME(name##_short_##kind)(at + k, apart, n, total + k);     \
+        if (k < width)                                                        \
+            LANES_NAME(name##_long_columns_##kind)(at + k, apart, n, width - k,\
+                                                   total + k);                \
+    }
 #define TOTAL_COLUMNS_OF(name, kind, row_i, widen, first, step, join)         \
     LANES_TARGET static void LANES_NAME(name##_columns_##kind)(               \
         const void *elements, int64_t apart, int64_t n, int64_t width,        \
@@ -367,6 +418,7 @@ static const struct totals_loops LANES_NAME(loops) = {
 #undef TOTAL_OF
 #undef TOTAL_ROW
 #undef TOTAL_COLUMNS
+#undef TOTAL_SHORT
 #undef LOAD_f32
 #undef LOAD_f64
 #undef SUM_REST

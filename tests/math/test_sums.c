@@ -125,21 +125,21 @@ static void test_columns(void)
        "width: %d differ", differ);
 }
 
-/* Norms and extremes of columns, of which several are computed at once, have
- * the bits that they have as rows: a rank with fewer columns computes them one
- * by one.  Those of bf16 and f16 are those of the same numbers as f32.
+/* Sums, norms and extremes of columns, of which several are computed at once,
+ * have the bits that they have as rows: a rank with fewer columns computes them
+ * one by one.  Those of bf16 and f16 are those of the same numbers as f32.
  */
-enum { LONG = 1100, WIDE = 70 };
+enum { LONG = 1100, SHORT = 90, WIDE = 70, TOTALS = 11 };
 
 static void reduce_some(int which, const struct dtn_array *out,
                         const struct dtn_array *in)
 {
-    static const double powers[] = { 0, 1, 2, (double)INFINITY,
-                                     -(double)INFINITY, 0, 1, 2, 0, 0 };
+    static const double powers[TOTALS] = { 0, 1, 2, (double)INFINITY,
+                                           -(double)INFINITY, 0, 1, 2 };
 
     dtn_reduce_dims(which < 5 ? DTN_REDUCE_NORM : which < 8 ? DTN_REDUCE_POWSUM
-                    : which == 8 ? DTN_REDUCE_MAX : DTN_REDUCE_MIN, out, in,
-                    powers[which]);
+                    : which == 8 ? DTN_REDUCE_MAX : which == 9 ? DTN_REDUCE_MIN
+                    : DTN_REDUCE_SUM, out, in, powers[which]);
 }
 
 static int norms_differ(const struct dtn_array *columns,
@@ -153,7 +153,7 @@ static int norms_differ(const struct dtn_array *columns,
     const struct dtn_array to = dtn_array_packed(wanted, DTENSOR_F64, 2, below);
     int differ = 0;
 
-    for (int which = 0; which < 10; which++) {
+    for (int which = 0; which < TOTALS; which++) {
         reduce_some(which, &to, wide);
         reduce_some(which, &out, columns);
         differ += memcmp(norms, wanted, sizeof norms) != 0;
@@ -172,30 +172,40 @@ static double draw_number(size_t column)
     return ldexp(rand_below(&seed, 2001) - 1000, rand_below(&seed, 40) - 25);
 }
 
-static void test_norms(enum dtensor_dtype dtype)
+/* The same numbers in columns, in rows, and in rows of another type. */
+static void fill(const struct dtn_array *in, const struct dtn_array *rows,
+                 const struct dtn_array *wide, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        for (size_t k = 0; k < WIDE; k++) {
+            dtn_store(in->dtype, in->data, i * WIDE + k, draw_number(k));
+            dtn_store(rows->dtype, rows->data, k * length + i,
+                      dtn_load(in->dtype, in->data, i * WIDE + k));
+            dtn_store(wide->dtype, wide->data, k * length + i,
+                      dtn_load(in->dtype, in->data, i * WIDE + k));
+        }
+}
+
+static void test_norms(enum dtensor_dtype dtype, size_t length)
 {
     static double x[LONG * WIDE], turned[LONG * WIDE], as_f32[LONG * WIDE];
     const bool narrow = dtn_dtype_is_narrow(dtype);
-    const int64_t shape[] = { LONG, WIDE }, other[] = { WIDE, LONG };
+    const int64_t shape[] = { (int64_t)length, WIDE };
+    const int64_t other[] = { WIDE, (int64_t)length };
     const struct dtn_array in = dtn_array_packed(x, dtype, 2, shape);
     const struct dtn_array rows = dtn_array_packed(turned, dtype, 2, other);
     const struct dtn_array wide = dtn_array_packed(
         as_f32, narrow ? DTENSOR_F32 : dtype, 2, other);
     int differ = 0;
 
-    for (size_t i = 0; i < LONG; i++)
-        for (size_t k = 0; k < WIDE; k++) {
-            dtn_store(dtype, x, i * WIDE + k, draw_number(k));
-            dtn_store(dtype, turned, k * LONG + i,
-                      dtn_load(dtype, x, i * WIDE + k));
-            dtn_store(wide.dtype, as_f32, k * LONG + i,
-                      dtn_load(dtype, x, i * WIDE + k));
-        }
-    for (int width = 0; width < 3 && dtn_width_force(width); width++)
-        differ += norms_differ(&in, &rows, &wide);
+    for (size_t done = 0; done < LONG; done += length) {
+        fill(&in, &rows, &wide, length);
+        for (int width = 0; width < 3 && dtn_width_force(width); width++)
+            differ += norms_differ(&in, &rows, &wide);
+    }
     dtn_width_force(-1);
-    ok(differ == 0, "norms and extremes of columns of %s have the bits of rows "
-       "of %s: %d differ", dtensor_dtype_name(dtype),
+    ok(differ == 0, "sums, norms and extremes of columns of %zu %s have the "
+       "bits of rows of %s: %d differ", length, dtensor_dtype_name(dtype),
        dtensor_dtype_name(wide.dtype), differ);
 }
 
@@ -204,9 +214,11 @@ int main(void)
     seed = rand_seed(9);
     test_sum_widths();
     test_columns();
-    test_norms(DTENSOR_F32);
-    test_norms(DTENSOR_F64);
-    test_norms(DTENSOR_BF16);
-    test_norms(DTENSOR_F16);
+    for (size_t length = LONG; length; length = length == LONG ? SHORT : 0) {
+        test_norms(DTENSOR_F32, length);
+        test_norms(DTENSOR_F64, length);
+        test_norms(DTENSOR_BF16, length);
+        test_norms(DTENSOR_F16, length);
+    }
     return done();
 }
