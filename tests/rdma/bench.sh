@@ -6,6 +6,7 @@
 here=$top_srcdir/tests/rdma
 image=${DTN_RDMA_IMAGE:-$top_builddir/rdma-image}
 peer=$top_builddir/tests/rdma/peer
+libs=$(cd "$top_builddir" && pwd)/.libs
 export PATH=$PATH:/usr/sbin:/sbin
 mkdir -p "$image" && "$here/image.sh" "$image" || exit
 
@@ -15,15 +16,17 @@ no_peer() {
     command -v mpicc.openmpi >/dev/null || { echo "no mpicc.openmpi" && return; }
     ompi_info --parsable 2>/dev/null | grep -q '^mca:pml:ucx:' ||
         { echo "it is without UCX" && return; }
-    mpicc.openmpi -O2 -o "$peer" "$top_srcdir/tests/peers/collectives_mpi.c" ||
-        echo "its compiler failed"
+    mpicc.openmpi -std=c11 -D_GNU_SOURCE -O2 -I"$top_srcdir/lib" -o "$peer" \
+        "$top_srcdir/tests/peers/host_mpi.c" "$libs/libdtensor.so" \
+        -Wl,-rpath,"$libs" || echo "its compiler failed"
 }
 
 parts="writes
+turns"
+why=$(no_peer)
+[ -n "$why" ] || parts="$parts
 peer 2
 peer 4"
-why=$(no_peer)
-[ -z "$why" ] || parts=writes
 [ -z "$why" ] || echo "not compared with Open MPI: $why (apt-get install \
 openmpi-bin libopenmpi-dev)"
 status=0

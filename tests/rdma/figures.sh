@@ -1,15 +1,21 @@
 #!/bin/bash
-# figures.sh writes | peer RANKS - in one guest: other programs and ours on the
-# same device, measured in turn; `make bench-rdma` prints the tables
+# figures.sh writes | turns | peer RANKS - in one guest: other programs and ours on
+# the same device; `make bench-rdma` prints the tables
 #
 # writes: perftest only moves bytes, so the ratio says what the transport and a
 # collective add: matching, flow control, the path of a call.  A second table has
 # the bound of this device and these processors when both ranks send at once, by
-# libibverbs alone (bound.c).  peer: Open MPI over UCX (see its options below) by
-# peers/collectives_mpi.c, which measures as dtensor-bench does.  Each program
-# gives its best and its median.  The tables have the best of all and the median
-# of the medians, over DTN_RDMA_TIMES runs (3).  If other programs use the
-# processors, only the best figures mean something.
+# libibverbs alone (bound.c).  The programs are measured one after the other, so
+# if other programs use the processors, only the best figures mean something.
+#
+# turns: ours and libibverbs alone doing the same, in turns call by call (turns.c).
+# peer: Open MPI over UCX (see its options below) and ours in turns call by call
+# (peers/host_mpi.c).  There a ratio is of the same run, so it holds under load.
+# After each table a line for each target: met, or missed by how much.
+#
+# Each program gives its best and its median; the tables have the best of all and
+# the median of the medians, over DTN_RDMA_TIMES runs (3), and of ratios the
+# median.
 . "$top_srcdir/tests/rdma/inside.sh"
 times=${DTN_RDMA_TIMES:-3}
 MiB=1048576
@@ -152,53 +158,40 @@ open_mpi() {
         --mca pml_ucx_devices any "$top_builddir/tests/rdma/peer" "$@"
 }
 
-# beside RANKS ITERATIONS LEAST MOST: sizes by factors of 8
+# beside RANKS CALLS SIZE...: a line for each test, size and contestant
 beside() {
-    local n=$1 iterations=$2 least=$3 most=$4 sizes='' b
-    for ((b = least; b <= most; b *= 8)); do
-        sizes="$sizes $b"
-    done
-    # shellcheck disable=SC2086
-    open_mpi "$n" "${tests// /,}" "$iterations" $sizes >>times.theirs
-    # shellcheck disable=SC2086
-    ours "$n" "$iterations" -b "$least" -e "$most" -f 8 $tests >>times.ours
+    local n=$1 calls=$2
+    shift 2
+    DTN_CLUSTER=$work/ours.ini open_mpi "$n" \
+        allreduce,allgather,reduce_scatter,all_to_all,broadcast "$calls" "$@"
 }
 
 peer() {
-    local n=$1 i test b
-    tests='allreduce allgather reduce_scatter all_to_all broadcast'
+    local n=$1 i
     cluster ours.ini "$n"
     for ((i = 0; i < times; i++)); do
-        beside "$n" 100 8 4096
-        beside "$n" 20 32768 2097152
-    done
-    echo "$n processes, microseconds; best, and median of medians, of $times runs"
-    printf '%-24s %19s %19s %13s\n' '' 'Open MPI best/median' \
-        'dtensor best/median' ratios
-    for test in $tests; do
-        for ((b = 8; b <= 2097152; b *= 8)); do
-            awk -v t="$test" -v b="$b" '$1 == t && $2 >= b && $2 < 2 * b {
-                print $3, $4 }' times.theirs >"theirs.$b"
-            awk -v t="$test" -v b="$b" '$1 == t && $3 >= b && $3 < 2 * b {
-                print $7, $8 }' times.ours >"ours.$b"
-            peer_row "$n" "$test" "$b"
-        done
-    done
-    awk '$6 != 0' times.theirs
+        beside "$n" 100 8 64 512 4096
+        beside "$n" 12 32768 262144 2097152
+    done >>times.all
+    echo "$n processes, microseconds, call by call in turns; best, and median of \
+medians, of $times runs"
+    awk -v ranks="$n" -f "$top_srcdir/tests/peers/median.awk" \
+        -f "$top_srcdir/tests/rdma/peer.awk" times.all
 }
 
-# peer_row RANKS TEST BYTES: how many times faster we are; nothing for fewer
-# bytes than one element for each rank
-peer_row() {
-    [ -s "theirs.$3" ] || return 0
-    awk -v a="$(best us "theirs.$3")" -v b="$(median "theirs.$3")" \
-        -v c="$(best us "ours.$3")" -v d="$(median "ours.$3")" \
-        -v n="$1" -v what="$2" -v bytes="$3" 'BEGIN {
-            target = n == 2 && bytes <= 512 ? 1.5 : 1
-            printf "%-15s %8d %9.1f %9.1f %9.1f %9.1f %6.2f %6.2f  >= %.1f\n",
-                what, bytes, a, b, c, d, (c > 0 ? a / c : 0),
-                (d > 0 ? b / d : 0), target
-        }'
+# ------------------------------------------------------------------- turns ---
+
+turns() {
+    local i
+    cluster ours.ini 2
+    for ((i = 0; i < times; i++)); do
+        timeout 100 "$top_builddir/dtensor-run" -n 2 -C ours.ini \
+            "$top_builddir/tests/rdma/turns" "turns.$i" || echo failed
+    done >>times.all
+    echo "two processes, microseconds, call by call in turns; best, and median \
+of medians, of $times runs"
+    awk -f "$top_srcdir/tests/peers/median.awk" \
+        -f "$top_srcdir/tests/rdma/turns.awk" times.all
 }
 
 echo "load of the guest $(cut -d' ' -f1-3 /proc/loadavg)"

@@ -1,0 +1,42 @@
+# turns.awk - the table of turns.c and what it says of the targets
+#
+# Reads "CONTESTANT BEST MEDIAN" of one run after the other, each run in the same
+# order.
+
+$1 == "failed" { failed++; next }
+
+{
+    if (!($1 in best)) { names[++n] = $1; best[$1] = $2 }
+    if ($2 < best[$1]) best[$1] = $2
+    medians[$1] = medians[$1] " " $3
+    last[$1] = $3
+}
+
+# A run is complete with its last contestant.
+$1 == "sum_ours" { sums = sums " " last["sum_ours"] / last["sum_bare"] }
+$1 == "rows_ours" {
+    rows = rows " " last["rows_gathers"] / last["rows_ours"]
+    bound = bound " " last["rows_gathers"] / last["rows_keeps"]
+}
+
+function verdict(what, met, by) {
+    print "target: " what ": " (met ? "met" : "missed by " sprintf("%.2f", by))
+}
+
+END {
+    for (i = 1; i <= n; i++)
+        printf "%-16s %10.1f %10.1f\n", names[i], best[names[i]],
+            middle(medians[names[i]])
+    s = middle(sums)
+    verdict(sprintf("allreduce of 8 B: %.2f of bare verbs doing the same, " \
+                    "1.15 at most", s), s <= 1.15, s - 1.15)
+    r = middle(rows)
+    b = middle(bound)
+    verdict(sprintf("512 rows of 2 KiB: %.2f of the rate of gathered writes, " \
+                    "0.95 at least; %.2f is what they reach that also copy " \
+                    "the rows a rank keeps", r, b), r >= 0.95, 0.95 - r)
+    verdict(sprintf("512 rows of 2 KiB: %.2f of the rate of that bound, 0.95 " \
+                    "at least", r / b), r / b >= 0.95, 0.95 - r / b)
+    if (failed)
+        print failed " runs failed"
+}
