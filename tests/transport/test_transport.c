@@ -4,6 +4,8 @@
  * with many EAGAIN, for 1 to 7 ranks.  Without this test, a transport could
  * break the contract of transport.h.
  */
+#include "config.h"
+
 #include "base/compiler.h"
 #include "base/wait.h"
 #include "transport/arena.h"

@@ -7,6 +7,8 @@
  * Without this test, a killed rank could hang its peers, or a debugger that
  * stops one could end the job.
  */
+#include "config.h"
+
 #include "base/compiler.h"
 #include "base/wait.h"
 #include "transport/tcp.h"
