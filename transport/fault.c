@@ -151,6 +151,7 @@ int dtn_fault_wrap(struct dtn_transport *inner,
         fault->ops.map = NULL;
     if (!inner->ops->fetch)
         fault->ops.fetch = NULL;
+    fault->ops.kept_max = inner->ops->kept_max;
     if (!inner->ops->kept)
         fault->ops.kept = NULL;
     if (!inner->ops->expect)
@@ -388,7 +389,8 @@ static const struct dtn_transport_ops fault_ops = {
     .attach = fault_attach,
     .map = fault_map,
     .fetch = fault_fetch,
-    .put = fault_put,
+    .put = fault_put,             /* no put_rows: each row is a put that can  */
+                                  /* fail                                     */
     .flush = fault_flush,
     .signal = fault_signal,
     .peek = fault_peek,

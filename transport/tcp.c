@@ -221,6 +221,7 @@ const struct dtn_transport_ops dtn_tcp_ops = {
     .flush = dtn_tcp_flush,
     .signal = dtn_tcp_signal,
     .peek = dtn_tcp_peek,
+    .kept_max = DTN_KEPT_MAX,
     .kept = dtn_tcp_kept,
     .expect = dtn_tcp_expect,
     .consume = dtn_tcp_consume,

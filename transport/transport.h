@@ -21,7 +21,8 @@ struct dtn_transport_conf;
 
 #define DTN_PAYLOAD_MAX 44        /* bytes of payload in a signal             */
 #define DTN_EAGER_MAX 4096        /* bytes of data that go with a signal      */
-#define DTN_KEPT_MAX 65536        /* the same, of data that are kept          */
+#define DTN_KEPT_MAX 65536        /* the same, of data that are kept, where   */
+                                  /* most are: kept_max                       */
 #define DTN_QUEUE_DEPTH 16        /* signals sent and not yet consumed        */
 #define DTN_BLOB_MAX 1024         /* bytes of an address                      */
 
@@ -76,13 +77,22 @@ static inline uint32_t dtn_signal_kind(uint32_t tag, uint32_t len)
 
 /* Data that go with a signal: at most DTN_EAGER_MAX bytes, to be written to the
  * peer's memory before the signal is seen.  Or the peer's transport keeps them
- * until the signal is consumed: at most DTN_KEPT_MAX bytes, see kept().
+ * until the signal is consumed: at most kept_max bytes, see kept().
  */
 struct dtn_eager {
     struct dtn_remote dst;        /* where the peer gets them; both words 0:  */
                                   /* its transport keeps them                 */
     const void *src;              /* any memory that the CPU can read         */
     size_t size;                  /* bytes, at least 1                        */
+};
+
+/* A sheet: rows of one length, here and at a peer at one distance each. */
+struct dtn_sheet {
+    const unsigned char *src;     /* the first row here                       */
+    size_t bytes;                 /* of a row, at least 1                     */
+    size_t n;                     /* rows, at least 1                         */
+    ptrdiff_t src_step;           /* from one row to the next here, in bytes  */
+    ptrdiff_t dst_step;           /* the same at the peer                     */
 };
 
 /* A transport's address, which every peer gets when the job starts. */
@@ -219,6 +229,13 @@ struct dtn_transport_ops {
     int (*put)(struct dtn_transport *tp, int peer, struct dtn_remote dst,
                const void *src, size_t size, size_t *done);
 
+    /* Write rows to the peer's memory, the first to dst; otherwise like put().
+     * *done is the number of whole rows that it took.  EINVAL: none, because
+     * these rows must be put one by one.  NULL: any rows must.
+     */
+    int (*put_rows)(struct dtn_transport *tp, int peer, struct dtn_remote dst,
+                    const struct dtn_sheet *rows, size_t *done);
+
     /* 0: the sources of all earlier puts to this peer may change.  Also 0 if
      * the peer has received them and left since.
      */
@@ -240,17 +257,19 @@ struct dtn_transport_ops {
     const struct dtn_signal *(*peek)(struct dtn_transport *tp, int peer);
 
     /* The data of that signal, if this transport keeps them, until consume().
-     * It has room for a few messages of DTN_KEPT_MAX bytes for each peer; while
+     * It has room for a few messages of kept_max bytes for each peer; while
      * that is used up, the peer's signal() returns EAGAIN.  NULL: it keeps
      * none, so that data need a place.
      */
     const void *(*kept)(struct dtn_transport *tp, int peer);
+    size_t kept_max;              /* most bytes of a signal's data that it    */
+                                  /* keeps; 0: kept() is NULL                 */
 
     /* This rank awaits `signal` next from this peer, and has memory at `dst`
      * for its signal->len bytes of kept data: until consume() the transport
      * may keep them there, and kept() then returns `dst`.  NULL: it no longer
-     * does, and nothing more is written to `dst`.  NULL entry if and only if
-     * kept() is one.
+     * does, and nothing more is written to `dst`.  NULL entry: it keeps them
+     * where they arrive, or none.
      */
     void (*expect)(struct dtn_transport *tp, int peer,
                    const struct dtn_signal *signal, void *dst);

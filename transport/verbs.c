@@ -130,9 +130,9 @@ static void verbs_drain(struct dtn_verbs *verbs)
 
             if (!peer->error && !queue_done(queue)
                 && dtn_verbs_room(verbs, queue) > 0)
-                dtn_verbs_post(verbs, peer, q, peer->greeting.lane,
-                               peer->greeting.lane_key[queue->rail->number],
-                               verbs->stage, 0, NULL);
+                dtn_verbs_post(verbs, peer, q, &(struct dtn_verbs_write){
+                    .to = peer->greeting.lane, .from = verbs->stage,
+                    .key = peer->greeting.lane_key[queue->rail->number] });
             dtn_verbs_ring(verbs);
             while (!queue_done(queue) && !peer->error && dtn_now_ns() < end)
                 if (dtn_verbs_poll(verbs) != 0)
@@ -465,9 +465,12 @@ const struct dtn_transport_ops dtn_verbs_ops = {
     .disown = verbs_disown,
     .attach = verbs_attach,
     .put = dtn_verbs_put,
+    .put_rows = dtn_verbs_put_rows,
     .flush = dtn_verbs_flush,
     .signal = dtn_verbs_signal,
     .peek = dtn_verbs_peek,
+    .kept_max = DTN_VERBS_ALONG,
+    .kept = dtn_verbs_kept,
     .consume = dtn_verbs_consume,
     .progress = verbs_progress,
     .health = verbs_health,

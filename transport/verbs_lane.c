@@ -3,11 +3,11 @@
  * Each rank has a lane for each peer that it has met: 16 places into which the
  * peer writes its signals, and 16 from which our own signals are sent.  A
  * signal is one write of 20 bytes and the payload.  Up to 4 KiB of data go in
- * the same write, in front of the line, with the address where they belong.  So
- * a message of 512 bytes is one write of 664 bytes, not one of 512 and one of
- * 32.
+ * the same write, in front of the line, with the address where they belong; or
+ * they stay where they arrive until the signal is consumed.  So a message of
+ * 512 bytes is one write of 576 bytes, not one of 512 and one of 40.
  *
- *     ... 512 bytes | address, key, size, hash | line: 64 bytes, their number
+ *     ... 512 bytes | address, key, size, hash | line: 20 bytes, their number
  *
  * If the device writes in order, the number at the end shows that everything
  * has landed.  If not, the line is cut into pieces of four bytes, each beside
@@ -70,9 +70,10 @@ static int lane_post(struct dtn_verbs *verbs, struct dtn_verbs_peer *peer,
     const struct ibv_mr *mr = size <= (size_t)rail->device.max_inline ? NULL
                             : peer->lane_mr[rail->number];
 
-    return dtn_verbs_post(verbs, peer, q, peer->greeting.lane + offset,
-                          peer->greeting.lane_key[rail->number], from, size,
-                          mr);
+    return dtn_verbs_post(verbs, peer, q, &(struct dtn_verbs_write){
+        .to = peer->greeting.lane + offset,
+        .key = peer->greeting.lane_key[rail->number], .from = from,
+        .size = size, .mr = mr });
 }
 
 int dtn_verbs_lane_write(struct dtn_verbs *verbs, struct dtn_verbs_peer *peer,
@@ -97,6 +98,7 @@ enum {
     WORDS_OF_PAYLOAD = DTN_PAYLOAD_MAX / WORD_BYTES
 };
 
+/* Word w has part WORDS - 1 - w: so what each signal has comes first. */
 static void words_fill(_Atomic uint64_t word[WORDS],
                        const struct dtn_verbs_content *said, int first,
                        uint64_t seq)
@@ -105,16 +107,17 @@ static void words_fill(_Atomic uint64_t word[WORDS],
 
     memcpy(part, said, sizeof part);
     for (int i = first; i < WORDS; i++)
-        atomic_store_explicit(&word[i], seq << 32 | part[i],
+        atomic_store_explicit(&word[WORDS - 1 - i], seq << 32 | part[i],
                               memory_order_relaxed);
 }
 
-/* Read words `first` to `last`, if all of them are of this signal. */
+/* Read parts `first` to `last`, if all of them are of this signal. */
 static bool words_read(const _Atomic uint64_t word[WORDS], int first, int last,
                        uint64_t seq, uint32_t part[WORDS])
 {
     for (int i = last; i >= first; i--) {
-        uint64_t got = atomic_load_explicit(&word[i], memory_order_acquire);
+        uint64_t got = atomic_load_explicit(&word[WORDS - 1 - i],
+                                            memory_order_acquire);
 
         if (got >> 32 != (uint32_t)seq)
             return false;
@@ -161,16 +164,49 @@ static uint64_t along_hash(const struct dtn_verbs_along *along, uint64_t seq)
          : XXH64(at, size, seq);
 }
 
-/* Copy the data in front of the line; returns the bytes before the line. */
-static size_t along_fill(struct dtn_verbs_along *along, uint64_t seq,
-                         bool plain, const struct dtn_eager *put)
+/* Of a line with a payload of `len` bytes the part that is sent: the last bytes
+ * of the plain form, from a multiple of eight on, or the first words.
+ */
+struct part {
+    size_t from, to;              /* bytes of the line                        */
+};
+
+static struct part line_part(size_t len, bool plain)
 {
+    const size_t skip = dtn_verbs_line_skip(len);
+
+    return plain ? (struct part){ skip / 8 * 8,
+                                  sizeof ((union dtn_verbs_line *)0)->plain }
+         : (struct part){ 0, (WORDS - skip / WORD_BYTES) * 8 };
+}
+
+static struct dtn_verbs_along *along_of(struct dtn_verbs_place *place,
+                                        size_t len, bool plain)
+{
+    unsigned char *line = (unsigned char *)&place->line;
+
+    return (void *)(line + line_part(len, plain).from
+                    - sizeof(struct dtn_verbs_along));
+}
+
+unsigned char *dtn_verbs_line_data(struct dtn_verbs_place *place, size_t len,
+                                   bool plain)
+{
+    return (unsigned char *)along_of(place, len, plain) - len;
+}
+
+/* Copy the data in front of the line; returns where they begin. */
+static unsigned char *along_fill(struct dtn_verbs_along *along, uint64_t seq,
+                                 bool plain, const struct dtn_eager *put)
+{
+    unsigned char *data = (unsigned char *)along - put->size;
+
     along->addr = put->dst.addr;
     along->key = (uint32_t)put->dst.key;
     along->size = (uint32_t)put->size;
-    memcpy((unsigned char *)along - put->size, put->src, put->size);
+    memcpy(data, put->src, put->size);
     along->hash = plain ? 0 : along_hash(along, seq);
-    return put->size + sizeof *along;
+    return data;
 }
 
 int dtn_verbs_line_send(struct dtn_verbs *verbs, struct dtn_verbs_peer *peer,
@@ -180,10 +216,9 @@ int dtn_verbs_line_send(struct dtn_verbs *verbs, struct dtn_verbs_peer *peer,
     struct dtn_verbs_lane *lane = peer->lane;
     struct dtn_verbs_place *place = &lane->out[(seq - 1) % DTN_QUEUE_DEPTH];
     union dtn_verbs_line *line = &place->line;
-    size_t skip = put ? 0 : dtn_verbs_line_skip(say->len);
-    size_t word = skip / WORD_BYTES;
-    size_t before = put ? along_fill(&place->along, seq, peer->plain, put) : 0;
-    unsigned char *from, *end;
+    const struct part part = line_part(say->len, peer->plain);
+    unsigned char *from = (unsigned char *)line + part.from;
+    unsigned char *end = (unsigned char *)line + part.to;
 
     say->along = put ? (uint16_t)put->size : 0;
     peer->queue[0].rail->put_bytes += say->along;
@@ -191,14 +226,12 @@ int dtn_verbs_line_send(struct dtn_verbs *verbs, struct dtn_verbs_peer *peer,
     if (peer->plain) {
         line->plain.content = *say;
         atomic_store_explicit(&line->plain.seq, seq, memory_order_relaxed);
-        from = line->plain.content.payload + skip;
-        end = (unsigned char *)(&line->plain + 1);
     } else {
-        words_fill(line->word, say, (int)word, seq);
-        from = (unsigned char *)(line->word + word);
-        end = (unsigned char *)(line->word + WORDS);
+        words_fill(line->word, say, WORDS - (int)part.to / 8, seq);
     }
-    from -= before;
+    if (put)
+        from = along_fill(along_of(place, say->len, peer->plain), seq,
+                          peer->plain, put);
     return lane_post(verbs, peer, 0, offsetof(struct dtn_verbs_lane, place)
                      + (size_t)(from - (unsigned char *)lane->out), from,
                      (size_t)(end - from));
@@ -222,8 +255,9 @@ int dtn_verbs_along_take(struct dtn_verbs *verbs,
                          const struct dtn_verbs_peer *peer, uint64_t seq,
                          const struct dtn_verbs_content *said)
 {
-    const struct dtn_verbs_along *along = &peer->lane->place[(seq - 1)
-                                                     % DTN_QUEUE_DEPTH].along;
+    const struct dtn_verbs_along *along =
+        along_of(&peer->lane->place[(seq - 1) % DTN_QUEUE_DEPTH], said->len,
+                 peer->plain);
     void *dst = (void *)(uintptr_t)along->addr;
 
     if (said->along > DTN_VERBS_ALONG)
@@ -231,8 +265,11 @@ int dtn_verbs_along_take(struct dtn_verbs *verbs,
     if (!peer->plain && (along->size != said->along
                          || along_hash(along, seq) != along->hash))
         return DTENSOR_EAGAIN;
-    if (along->size != said->along
-        || !dtn_verbs_memory_open(&verbs->memory, dst, along->size, along->key))
+    if (along->size != said->along)
+        return DTENSOR_EINVAL;
+    if (along->addr == 0)
+        return 0;
+    if (!dtn_verbs_memory_open(&verbs->memory, dst, along->size, along->key))
         return DTENSOR_EINVAL;
     memcpy(dst, (const unsigned char *)along - along->size, along->size);
     return 0;
@@ -251,11 +288,12 @@ int dtn_verbs_keys_tell(struct dtn_verbs *verbs, struct dtn_verbs_peer *peer)
             first = row < first ? row : first;
             last = row;
         }
-    rc = dtn_verbs_post(verbs, peer, 0, peer->greeting.lane
-                        + offsetof(struct dtn_verbs_lane, keys)
-                        + (size_t)first * row_bytes, peer->greeting.lane_key[0],
-                        keys->key + first * keys->nrails,
-                        (size_t)(last + 1 - first) * row_bytes, keys->mr);
+    rc = dtn_verbs_post(verbs, peer, 0, &(struct dtn_verbs_write){
+        .to = peer->greeting.lane + offsetof(struct dtn_verbs_lane, keys)
+              + (size_t)first * row_bytes,
+        .key = peer->greeting.lane_key[0],
+        .from = keys->key + first * keys->nrails,
+        .size = (size_t)(last + 1 - first) * row_bytes, .mr = keys->mr });
     if (rc == 0)
         peer->keys_told = keys->version;
     return rc;

@@ -29,7 +29,7 @@ struct dtn_verbs_content {
     uint64_t fingerprint;         /* of the call                              */
     uint32_t consumed;            /* signals of the receiver that were read   */
     uint16_t stripes;             /* number that every other queue must show  */
-    uint16_t along;               /* bytes of the put that it carries, and    */
+    uint16_t along;               /* bytes of the data that it carries, and   */
                                   /* above them DTN_VERBS_TO_DEVICE           */
 };
 _Static_assert(sizeof(struct dtn_verbs_content) == 64,
@@ -39,21 +39,24 @@ _Static_assert(sizeof(struct dtn_verbs_content) == 64,
  * each word has four bytes of the content and, above them, the low half of the
  * signal's number: a reader that finds the number in all words has all of it.
  * Where the device writes in order, the plain form does: content, then number.
- * Leading bytes that no payload fills are not sent, unless a put goes along.
+ * Leading bytes of the content that no payload fills are not sent.  A word with
+ * a number never has other bytes: data of an earlier signal could look like it.
  */
 union dtn_verbs_line {
-    _Alignas(DTN_CACHE_LINE) _Atomic uint64_t word[16]; /* number<<32 | bytes */
+    /* number<<32 | bytes, the last four bytes of the content first */
+    _Alignas(DTN_CACHE_LINE) _Atomic uint64_t word[16];
     struct {
         struct dtn_verbs_content content; /* all of it                        */
         _Atomic uint64_t seq;     /* the signal's number; lands last          */
     } plain;                      /* from a device that writes in order       */
 };
 
-/* Where the put that a signal carries belongs.  Its bytes stand before this
- * struct, the whole line stands behind it: all three are one write.
+/* Where the data that a signal carries belong.  Their bytes stand before this
+ * struct, the part of the line that is sent stands behind it: all three are one
+ * write.
  */
 struct dtn_verbs_along {
-    uint64_t addr;                /* in the receiver's memory                 */
+    uint64_t addr;                /* in the receiver's memory; 0: they stay   */
     uint32_t key;                 /* that opens it, on rail 0                 */
     uint32_t size;                /* bytes before this struct                 */
     uint64_t hash;                /* of bytes and fields above; plain: 0      */
@@ -61,17 +64,16 @@ struct dtn_verbs_along {
 
 /* Room for one signal. */
 struct dtn_verbs_place {
-    /* the bytes of a put; they end at the end */
+    /* data, and the struct behind them, which ends where the part of the line
+     * begins that is sent
+     */
     _Alignas(DTN_CACHE_LINE) unsigned char
-        room[DTN_VERBS_ALONG + DTN_CACHE_LINE - sizeof(struct dtn_verbs_along)];
-    struct dtn_verbs_along along; /* where those bytes belong                 */
+        room[DTN_VERBS_ALONG + DTN_CACHE_LINE];
     union dtn_verbs_line line;    /* the signal                               */
 };
 #define DTN_VERBS_AROUND                                                       \
     (sizeof(struct dtn_verbs_along) + sizeof(union dtn_verbs_line))
-_Static_assert(offsetof(struct dtn_verbs_place, line)
-               == offsetof(struct dtn_verbs_place, along)
-                  + sizeof(struct dtn_verbs_along), "no gap before the line");
+_Static_assert(sizeof(struct dtn_verbs_along) <= DTN_CACHE_LINE, "has room");
 
 /* What one peer writes into our memory, and what we write to it from. */
 struct dtn_verbs_lane {
@@ -123,18 +125,22 @@ int dtn_verbs_line_send(struct dtn_verbs *verbs, struct dtn_verbs_peer *peer,
 /* Where the payload of a signal with that `len` begins in the content.  Longer
  * payloads are not in it.
  */
-static inline size_t dtn_verbs_line_skip(uint16_t len)
+static inline size_t dtn_verbs_line_skip(size_t len)
 {
     return len > DTN_PAYLOAD_MAX ? DTN_PAYLOAD_MAX
          : DTN_PAYLOAD_MAX - ((size_t)len + 3) / 4 * 4;
 }
 
+/* Where the data of a signal with `len` bytes of them stay in its place. */
+unsigned char *dtn_verbs_line_data(struct dtn_verbs_place *place, size_t len,
+                                   bool plain);
+
 /* Read the content of signal `seq` if all of it has landed. */
 bool dtn_verbs_line_take(const struct dtn_verbs_peer *peer, uint64_t seq,
                          struct dtn_verbs_content *said);
 
-/* Copy the put that came with signal `seq` to where it belongs.
- * EAGAIN: not all of it has landed; EINVAL: peers may not write there
+/* Copy the data that came with signal `seq` to where they belong, unless they
+ * stay.   EAGAIN: not all of them has landed; EINVAL: peers may not write there
  */
 int dtn_verbs_along_take(struct dtn_verbs *verbs,
                          const struct dtn_verbs_peer *peer, uint64_t seq,

@@ -25,6 +25,7 @@
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 int dtn_verbs_room(struct dtn_verbs *verbs, struct dtn_verbs_queue *queue)
@@ -53,37 +54,57 @@ static uint64_t queue_id(const struct dtn_verbs_peer *peer, int q,
  * that request's target ends.
  */
 static bool post_gathered(struct dtn_verbs_chain *chain,
-                          const struct dtn_verbs_queue *queue, uint64_t to,
-                          uint32_t key, struct ibv_sge piece)
+                          const struct dtn_verbs_queue *queue,
+                          const struct dtn_verbs_write *write)
 {
     struct ibv_send_wr *last;
 
     if (chain->n == 0 || chain->queue != queue)
         return false;
     last = &chain->wr[chain->n - 1];
-    if (last->wr.rdma.remote_addr + chain->last_bytes != to
-        || last->wr.rdma.rkey != key || last->send_flags & IBV_SEND_INLINE
+    if (last->wr.rdma.remote_addr + chain->last_bytes != write->to
+        || last->wr.rdma.rkey != write->key
+        || last->send_flags & IBV_SEND_INLINE
         || last->num_sge == queue->rail->device.max_pieces
-        || chain->last_bytes + piece.length > queue->request_max)
+        || chain->last_bytes + write->size > queue->request_max)
         return false;
-    last->sg_list[last->num_sge++] = piece;
-    chain->last_bytes += piece.length;
+    last->sg_list[last->num_sge++] = (struct ibv_sge){
+        .addr = (uintptr_t)write->from, .length = (uint32_t)write->size,
+        .lkey = write->mr->lkey };
+    chain->last_bytes += write->size;
     return true;
 }
 
+size_t dtn_verbs_post_rows(struct dtn_verbs *verbs, const unsigned char *row,
+                           size_t size, size_t step, size_t n)
+{
+    struct dtn_verbs_chain *chain = &verbs->chain;
+    struct ibv_send_wr *last = &chain->wr[chain->n - 1];
+    struct dtn_verbs_rail *rail = chain->queue->rail;
+    const size_t pieces = (size_t)(rail->device.max_pieces - last->num_sge);
+    const size_t fit = (chain->queue->request_max - chain->last_bytes) / size;
+    const uint32_t lkey = last->sg_list[last->num_sge - 1].lkey;
+
+    n = n < pieces ? n : pieces;
+    n = n < fit ? n : fit;
+    for (size_t i = 0; i < n; i++)
+        last->sg_list[last->num_sge++] = (struct ibv_sge){
+            .addr = (uintptr_t)(row + i * step), .length = (uint32_t)size,
+            .lkey = lkey };
+    chain->last_bytes += n * size;
+    rail->put_bytes += n * size;
+    return n;
+}
+
 int dtn_verbs_post(struct dtn_verbs *verbs, struct dtn_verbs_peer *peer, int q,
-                   uint64_t to, uint32_t key, const void *from, size_t size,
-                   const struct ibv_mr *mr)
+                   const struct dtn_verbs_write *write)
 {
     struct dtn_verbs_queue *queue = &peer->queue[q];
     struct dtn_verbs_chain *chain = &verbs->chain;
-    const struct ibv_sge piece = { .addr = (uintptr_t)from,
-                                   .length = (uint32_t)size,
-                                   .lkey = mr ? mr->lkey : 0 };
     struct ibv_send_wr *wr;
     int rc;
 
-    if (mr && post_gathered(chain, queue, to, key, piece))
+    if (write->mr && post_gathered(chain, queue, write))
         return 0;
     rc = chain->n == DTN_VERBS_CHAIN || (chain->n > 0 && chain->queue != queue)
        ? dtn_verbs_ring(verbs) : 0;
@@ -91,17 +112,19 @@ int dtn_verbs_post(struct dtn_verbs *verbs, struct dtn_verbs_peer *peer, int q,
         return rc;
     queue->posted++;
     queue->rail->outstanding++;
-    chain->sge[chain->n][0] = piece;
-    chain->last_bytes = size;
+    chain->sge[chain->n][0] = (struct ibv_sge){
+        .addr = (uintptr_t)write->from, .length = (uint32_t)write->size,
+        .lkey = write->mr ? write->mr->lkey : 0 };
+    chain->last_bytes = write->size;
     wr = &chain->wr[chain->n];    /* the other fields are always 0            */
     wr->wr_id = queue_id(peer, q, queue->posted);
     wr->next = NULL;
     wr->sg_list = chain->sge[chain->n];
     wr->num_sge = 1;
     wr->opcode = IBV_WR_RDMA_WRITE;
-    wr->send_flags = mr ? 0 : IBV_SEND_INLINE;
-    wr->wr.rdma.remote_addr = to;
-    wr->wr.rdma.rkey = key;
+    wr->send_flags = write->mr ? 0 : IBV_SEND_INLINE;
+    wr->wr.rdma.remote_addr = write->to;
+    wr->wr.rdma.rkey = write->key;
     if (chain->n > 0)
         wr[-1].next = wr;
     chain->queue = queue;
@@ -111,18 +134,16 @@ int dtn_verbs_post(struct dtn_verbs *verbs, struct dtn_verbs_peer *peer, int q,
 }
 
 int dtn_verbs_post_put(struct dtn_verbs *verbs, struct dtn_verbs_peer *peer,
-                       int q, struct dtn_remote dst, const void *from,
-                       size_t size, const struct ibv_mr *mr)
+                       int q, const struct dtn_verbs_write *write)
 {
-    int rc = dtn_verbs_post(verbs, peer, q, dst.addr, (uint32_t)dst.key, from,
-                            size, mr);
+    int rc = dtn_verbs_post(verbs, peer, q, write);
 
-    if (rc == 0 && mr) {
+    if (rc == 0 && write->mr) {
         verbs->chain.tells = true;
         peer->queue[q].last_put = peer->queue[q].posted;
     }
     if (rc == 0)
-        peer->queue[q].rail->put_bytes += size;
+        peer->queue[q].rail->put_bytes += write->size;
     return rc;
 }
 
@@ -146,21 +167,23 @@ int dtn_verbs_ring(struct dtn_verbs *verbs)
 
 int dtn_verbs_unhold(struct dtn_verbs *verbs)
 {
-    const struct dtn_verbs_region *region = NULL;
-    struct dtn_verbs_held held;
+    const struct dtn_verbs_region *region;
+    const struct dtn_eager *put = &verbs->held.put;
+    struct dtn_verbs_peer *peer = verbs->held.peer;
+    struct dtn_verbs_write write;
 
-    if (!verbs->held.peer)
+    if (!peer)
         return 0;
-    held = verbs->held;
+    write = (struct dtn_verbs_write){ .to = put->dst.addr,
+        .key = (uint32_t)put->dst.key, .from = put->src, .size = put->size };
     verbs->held.peer = NULL;
-    if (held.put.size > (size_t)verbs->rail[0].device.max_inline) {
-        region = dtn_verbs_memory_get(&verbs->memory, held.put.src,
-                                      held.put.size);
+    if (put->size > (size_t)verbs->rail[0].device.max_inline) {
+        region = dtn_verbs_memory_get(&verbs->memory, put->src, put->size);
         if (!region)
             return DTENSOR_ENOMEM;
+        write.mr = region->mr[0];
     }
-    return dtn_verbs_post_put(verbs, held.peer, 0, held.put.dst, held.put.src,
-                              held.put.size, region ? region->mr[0] : NULL);
+    return dtn_verbs_post_put(verbs, peer, 0, &write);
 }
 
 int dtn_verbs_release(struct dtn_verbs *verbs)

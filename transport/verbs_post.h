@@ -16,6 +16,15 @@ struct dtn_verbs_queue;
 
 enum { DTN_VERBS_CHAIN = 16 };    /* requests of one call of the device       */
 
+/* One RDMA write. */
+struct dtn_verbs_write {
+    uint64_t to;                  /* address in the peer's memory             */
+    uint32_t key;                 /* that opens it                            */
+    const void *from;             /* address here                             */
+    size_t size;                  /* bytes, at most request_max               */
+    const struct ibv_mr *mr;      /* of the source; NULL: inline              */
+};
+
 /* Requests to one queue that will be posted in one call. */
 struct dtn_verbs_chain {
     struct dtn_verbs_queue *queue; /* to which; not set while n is 0          */
@@ -36,18 +45,22 @@ struct dtn_verbs_held {
 /* Free places of a queue; polls for completions when they get few. */
 int dtn_verbs_room(struct dtn_verbs *verbs, struct dtn_verbs_queue *queue);
 
-/* Append one write to the chain of queue `q` of a peer, inline where mr is
- * NULL; or make it one more piece of the last write.  There must be room.
- * Errors: ESYS
+/* Append one write to the chain of queue `q` of a peer, or make it one more
+ * piece of the last write.  There must be room.   Errors: ESYS
  */
 int dtn_verbs_post(struct dtn_verbs *verbs, struct dtn_verbs_peer *peer, int q,
-                   uint64_t to, uint32_t key, const void *from, size_t size,
-                   const struct ibv_mr *mr);
+                   const struct dtn_verbs_write *write);
 
 /* The same for a put, whose source flush() waits for. */
 int dtn_verbs_post_put(struct dtn_verbs *verbs, struct dtn_verbs_peer *peer,
-                       int q, struct dtn_remote dst, const void *from,
-                       size_t size, const struct ibv_mr *mr);
+                       int q, const struct dtn_verbs_write *write);
+
+/* Append up to n rows to the last request, which is a put of the row before
+ * them: they are adjacent to it at the peer, and `step` bytes apart here.
+ * Returns how many.
+ */
+size_t dtn_verbs_post_rows(struct dtn_verbs *verbs, const unsigned char *row,
+                           size_t size, size_t step, size_t n);
 
 /* Post the chain.   Errors: ESYS */
 int dtn_verbs_ring(struct dtn_verbs *verbs);

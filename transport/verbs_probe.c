@@ -36,14 +36,14 @@ static int probe_post(struct dtn_verbs *verbs, struct dtn_verbs_peer *peer,
     int rc = dtn_verbs_release(verbs);
 
     if (rc == 0)
-        rc = dtn_verbs_post(verbs, peer, q, there
-                            + offsetof(struct dtn_verbs_lane, beat), key,
-                            &peer->lane->out_beat, sizeof peer->lane->out_beat,
-                            mr);
+        rc = dtn_verbs_post(verbs, peer, q, &(struct dtn_verbs_write){
+            .to = there + offsetof(struct dtn_verbs_lane, beat), .key = key,
+            .from = &peer->lane->out_beat,
+            .size = sizeof peer->lane->out_beat, .mr = mr });
     if (rc == 0)
-        rc = dtn_verbs_post(verbs, peer, q, there
-                            + offsetof(struct dtn_verbs_lane, place), key,
-                            peer->lane->out, size, mr);
+        rc = dtn_verbs_post(verbs, peer, q, &(struct dtn_verbs_write){
+            .to = there + offsetof(struct dtn_verbs_lane, place), .key = key,
+            .from = peer->lane->out, .size = size, .mr = mr });
     queue->probe = queue->posted;
     verbs->chain.tells = true;
     return rc == 0 ? dtn_verbs_ring(verbs) : rc;

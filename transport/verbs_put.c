@@ -7,6 +7,9 @@
  * proportion to the rates of the rails, in whole pages: of 1 MiB over 200 and
  * 100 Gb/s the first rail carries 171 of 256 pages.
  *
+ * Rows of a box that are shorter than 16 KiB go on the first queue, up to 14 of
+ * them gathered in one write if they are adjacent at the peer.
+ *
  * A source outside the arena that was not registered is copied through a bounce
  * buffer.  A source or target on a device is not: no CPU may access it.
  */
@@ -25,6 +28,7 @@
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -53,16 +57,19 @@ static int put_one(struct dtn_verbs *verbs, struct dtn_verbs_peer *peer, int q,
                    size_t *size, const struct ibv_mr *mr)
 {
     struct dtn_verbs_queue *queue = &peer->queue[q];
-    size_t at = 0, part;
+    struct dtn_verbs_write write = { .to = dst.addr, .from = src,
+                                     .key = (uint32_t)dst.key, .mr = mr };
+    size_t at = 0;
     int rc;
 
     do {
-        part = *size - at < queue->request_max ? *size - at
-             : queue->request_max;
+        write.size = *size - at < queue->request_max ? *size - at
+                   : queue->request_max;
         rc = dtn_verbs_room(verbs, queue) < 2 ? DTENSOR_EAGAIN
-           : dtn_verbs_post_put(verbs, peer, q, dst, src + at, part, mr);
-        at += rc == 0 ? part : 0;
-        dst.addr += part;
+           : dtn_verbs_post_put(verbs, peer, q, &write);
+        at += rc == 0 ? write.size : 0;
+        write.to += write.size;
+        write.from = src + at;
     } while (rc == 0 && at < *size);
     if (rc != 0 && (rc != DTENSOR_EAGAIN || at == 0))
         return rc;
@@ -193,6 +200,60 @@ int dtn_verbs_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
     rc = put_one(verbs, p, 0, dst, src, &size, mr);
     if (rc == 0)
         *done = size;
+    return rc;
+}
+
+/* The memory region of all rows; NULL: they go by put(), one after the other,
+ * as rows do that several queues or requests share.
+ */
+static const struct dtn_verbs_region *
+rows_region(struct dtn_verbs *verbs, const struct dtn_verbs_queue *queue,
+            const struct dtn_sheet *rows)
+{
+    if (rows->bytes > queue->request_max || rows->bytes >= CHAIN_BYTES
+        || rows->bytes == 0 || rows->src_step < (ptrdiff_t)rows->bytes)
+        return NULL;
+    return dtn_verbs_memory_get(&verbs->memory, rows->src,
+                                (rows->n - 1) * (size_t)rows->src_step
+                                    + rows->bytes);
+}
+
+int dtn_verbs_put_rows(struct dtn_transport *tp, int peer,
+                       struct dtn_remote dst, const struct dtn_sheet *rows,
+                       size_t *done)
+{
+    struct dtn_verbs *verbs = dtn_verbs_of(tp);
+    struct dtn_verbs_peer *p = dtn_verbs_peer(tp, peer);
+    struct dtn_verbs_queue *queue = &p->queue[0];
+    const struct dtn_verbs_region *region;
+    const size_t step = (size_t)rows->src_step;
+    const bool adjacent = rows->dst_step == (ptrdiff_t)rows->bytes;
+    struct dtn_verbs_write write = { .to = dst.addr, .from = rows->src,
+        .key = (uint32_t)(dst.key & ~DTN_KEY_DEVICE), .size = rows->bytes };
+    int rc;
+
+    *done = 0;
+    if (p->error)
+        return DTENSOR_EPEER;
+    region = rows_region(verbs, queue, rows);
+    if (!region)
+        return DTENSOR_EINVAL;
+    write.mr = region->mr[0];
+    p->to_device |= (dst.key & DTN_KEY_DEVICE) != 0;
+    rc = dtn_verbs_unhold(verbs);
+    while (rc == 0 && *done < rows->n) {
+        const unsigned char *row = rows->src + *done * step;
+
+        if (dtn_verbs_room(verbs, queue) < 2)
+            return *done > 0 ? 0 : DTENSOR_EAGAIN;
+        write.from = row;
+        rc = dtn_verbs_post_put(verbs, p, 0, &write);
+        *done += 1;
+        if (rc == 0 && adjacent)
+            *done += dtn_verbs_post_rows(verbs, row + step, rows->bytes, step,
+                                         rows->n - *done);
+        write.to = dst.addr + *done * (size_t)rows->dst_step;
+    }
     return rc;
 }
 

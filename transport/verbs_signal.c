@@ -99,6 +99,25 @@ static bool signal_fits(struct dtn_verbs *verbs, struct dtn_verbs_peer *p,
     return true;
 }
 
+static struct dtn_verbs_place *signal_out(const struct dtn_verbs_peer *p)
+{
+    return &p->lane->out[p->sent % DTN_QUEUE_DEPTH];
+}
+
+/* Where data of the next signal stay that the peer keeps. */
+static struct dtn_remote signal_place(const struct dtn_verbs_peer *p,
+                                      size_t size)
+{
+    const unsigned char *data = dtn_verbs_line_data(signal_out(p), size,
+                                                    p->plain);
+    const size_t at = (size_t)(data - (unsigned char *)p->lane->out);
+
+    return (struct dtn_remote){
+        p->greeting.lane + offsetof(struct dtn_verbs_lane, place) + at,
+        p->greeting.lane_key[0]
+    };
+}
+
 /* Data that the write of the line cannot carry, or that belong into memory of a
  * device, are written before it, from the place of the line: it is free, and
  * stays as it is until the peer has consumed the signal.
@@ -107,18 +126,20 @@ static int signal_put(struct dtn_verbs *verbs, struct dtn_verbs_peer *p,
                       const struct dtn_eager *data)
 {
     const struct dtn_verbs_queue *queue = &p->queue[0];
-    unsigned char *from = p->lane->out[p->sent % DTN_QUEUE_DEPTH].room;
+    const struct dtn_remote to = data->dst.addr ? data->dst
+                               : signal_place(p, data->size);
+    unsigned char *from = dtn_verbs_line_data(signal_out(p), data->size,
+                                              p->plain);
     int rc = 0;
 
     memcpy(from, data->src, data->size);
     for (size_t at = 0; at < data->size && rc == 0; at += queue->request_max) {
         const size_t rest = data->size - at;
 
-        rc = dtn_verbs_post(verbs, p, 0, data->dst.addr + at,
-                            (uint32_t)data->dst.key, from + at,
-                            rest < queue->request_max ? rest
-                                                      : queue->request_max,
-                            p->lane_mr[0]);
+        rc = dtn_verbs_post(verbs, p, 0, &(struct dtn_verbs_write){
+            .to = to.addr + at, .key = (uint32_t)to.key, .from = from + at,
+            .size = rest < queue->request_max ? rest : queue->request_max,
+            .mr = p->lane_mr[0] });
     }
     queue->rail->put_bytes += data->size;
     return rc;
@@ -247,6 +268,14 @@ const struct dtn_signal *dtn_verbs_peek(struct dtn_transport *tp, int peer)
     p->stripes_seen = said.stripes;
     p->arrived = true;
     return &p->incoming;
+}
+
+const void *dtn_verbs_kept(struct dtn_transport *tp, int peer)
+{
+    const struct dtn_verbs_peer *p = dtn_verbs_peer(tp, peer);
+
+    return dtn_verbs_line_data(&p->lane->place[p->consumed % DTN_QUEUE_DEPTH],
+                               p->incoming.len, p->plain);
 }
 
 /* Tell the peer how many of its signals were read, once `least` are new. */

@@ -15,6 +15,7 @@ int dtn_verbs_signal(struct dtn_transport *tp, int peer,
                      const struct dtn_signal *signal,
                      const struct dtn_eager *data);
 const struct dtn_signal *dtn_verbs_peek(struct dtn_transport *tp, int peer);
+const void *dtn_verbs_kept(struct dtn_transport *tp, int peer);
 void dtn_verbs_consume(struct dtn_transport *tp, int peer);
 
 /* Tell the peer how many of its signals were read, if at least `least` were

@@ -1,9 +1,10 @@
 /* wire.c - counts the bytes that the transports accept
  *
  * While a context counts, its transports have other tables of functions.  Their
- * put() and signal() add up the accepted bytes and call the transport's own
- * functions.  So a context that does not count pays nothing.  Of a signal only
- * the data of an eager message count, not the addresses of buffers.
+ * put(), put_rows() and signal() add up the accepted bytes and call the
+ * transport's own functions.  So a context that does not count pays nothing.
+ * Of a signal only the data of an eager message count, not the addresses of
+ * buffers.
  */
 #include "debug/counters.h"
 #include "sched/sched.h"
@@ -20,6 +21,17 @@ static int wired_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
     int rc = wired->inner->put(tp, peer, dst, src, size, done);
 
     wired->bytes += rc == DTENSOR_EAGAIN ? 0 : *done;
+    return rc;
+}
+
+static int wired_put_rows(struct dtn_transport *tp, int peer,
+                          struct dtn_remote dst, const struct dtn_sheet *rows,
+                          size_t *done)
+{
+    struct dtn_wired *wired = wired_of(tp);
+    int rc = wired->inner->put_rows(tp, peer, dst, rows, done);
+
+    wired->bytes += rc == 0 ? *done * rows->bytes : 0;
     return rc;
 }
 
@@ -45,6 +57,8 @@ void dtn_wire_count(struct dtn_counters *counters)
         *wired = (struct dtn_wired){ .ops = *ctx->transports[t]->ops,
             .inner = ctx->transports[t]->ops, .tp = ctx->transports[t] };
         wired->ops.put = wired_put;
+        if (wired->inner->put_rows)
+            wired->ops.put_rows = wired_put_rows;
         wired->ops.signal = wired_signal;
         wired->tp->ops = &wired->ops;
     }

@@ -18,6 +18,12 @@ struct dtn_wait;
 int dtn_put(struct dtensor_ctx *ctx, int peer, struct dtn_remote dst,
             const void *src, size_t size);
 int dtn_flush(struct dtensor_ctx *ctx, int peer);
+
+/* Put rows from number *at on, which is increased by those that were taken.
+ * EINVAL: they must be put one by one; the context is not poisoned.
+ */
+int dtn_put_rows(struct dtensor_ctx *ctx, int peer, struct dtn_remote dst,
+                 const struct dtn_sheet *rows, size_t *at);
 int dtn_fetch(struct dtensor_ctx *ctx, int peer, void *dst,
               struct dtn_remote src, size_t size);
 
@@ -64,12 +70,16 @@ void dtn_consume(struct dtensor_ctx *ctx, int peer);
 int dtn_poll(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
              const struct dtn_signal **signalp);
 
-/* dtn_put(), dtn_flush() and dtn_signal() without waiting: EAGAIN: call again.
+/* dtn_put(), dtn_put_rows(), dtn_flush() and dtn_signal() without waiting:
+ * EAGAIN: call again.
  * *moved, 0 at first, counts the bytes of the put that were taken.
  */
 int dtn_poll_put(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
                  struct dtn_remote dst, const void *src, size_t size,
                  size_t *moved);
+int dtn_poll_rows(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
+                  struct dtn_remote dst, const struct dtn_sheet *rows,
+                  size_t *at);
 int dtn_poll_flush(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait);
 int dtn_poll_signal(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
                     struct dtn_signal *signal, const void *data);

@@ -7,9 +7,9 @@
  * consumed, so the place is free.  No address is asked for and no answer is
  * needed: a short message takes one hop on every transport.
  *
- * Over tcp the bytes of a message pass through memory of the transport, which
- * keeps them there, so no box is made.  There messages of up to 64 KiB are
- * eager, and at most 384 KiB for each peer can be on their way.
+ * Over rc and tcp the bytes of a message arrive in memory of the transport,
+ * which keeps them there, so no box is made.  Over tcp messages of up to 64 KiB
+ * are eager, and at most 384 KiB for each peer can be on their way.
  */
 #include "base/error.h"
 #include "boot/boot.h"

@@ -89,6 +89,21 @@ int dtn_poll_put(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
     return 0;
 }
 
+int dtn_poll_rows(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
+                  struct dtn_remote dst, const struct dtn_sheet *rows,
+                  size_t *at)
+{
+    const size_t before = *at;
+    int rc = dtn_wire_rows(ctx->peers[peer].tp, peer, dst, rows, at);
+
+    if (*at > before) {
+        wait->start_ns = 0;
+        ctx->made_progress = true;
+    }
+    return rc == 0 || rc == DTENSOR_EINVAL ? rc
+         : poll_again(ctx, peer, rc, wait);
+}
+
 int dtn_poll_flush(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait)
 {
     struct dtn_transport *tp = ctx->peers[peer].tp;

@@ -79,7 +79,7 @@ size_t dtn_wire_eager_bytes(enum dtn_wire wire)
 {
     const struct dtn_transport_ops *ops = dtn_transport_find(wire_names[wire]);
 
-    return ops && ops->kept ? DTN_KEPT_MAX : DTN_EAGER_MAX;
+    return ops && ops->kept ? ops->kept_max : DTN_EAGER_MAX;
 }
 
 /* Put a fault transport around *tpp if DTN_FAULT asks for one. */

@@ -6,6 +6,8 @@
 #include "dtensor.h"
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 struct dtn_mismatch;
 struct dtn_wait;
@@ -32,6 +34,29 @@ int dtn_eager_meet(struct dtensor_ctx *ctx, int rank,
  */
 int dtn_peer_check(struct dtensor_ctx *ctx, int peer, bool listening,
                    const struct dtn_wait *wait);
+
+/* Put the rows from number *at on; 0: all are taken.  Else as put_rows(). */
+static inline int dtn_wire_rows(struct dtn_transport *tp, int peer,
+                                struct dtn_remote dst,
+                                const struct dtn_sheet *rows, size_t *at)
+{
+    int rc = 0;
+
+    while (rc == 0 && *at < rows->n) {
+        const ptrdiff_t from = (ptrdiff_t)*at;
+        const struct dtn_remote to = {
+            dst.addr + (uint64_t)(from * rows->dst_step), dst.key
+        };
+        struct dtn_sheet rest = *rows;
+        size_t done = 0;
+
+        rest.src += from * rows->src_step;
+        rest.n -= *at;
+        rc = tp->ops->put_rows(tp, peer, to, &rest, &done);
+        *at += done;
+    }
+    return rc;
+}
 
 /* Fail because the peer is gone. */
 int dtn_peer_failure_report(struct dtensor_ctx *ctx, int peer);

@@ -394,7 +394,7 @@ static void order_lengths(struct wire *w)
             }
 }
 
-/* A device that writes in order gets plain lines: 8 bytes, 20 more, a number.
+/* A device that writes in order gets plain lines: 8 bytes, 24 more, a number.
  */
 static void order_rank(int rank, int n, void *arg)
 {
@@ -409,7 +409,7 @@ static void order_rank(int rank, int n, void *arg)
          both ? "the numbered" : "the plain");
     order_lengths(&w);
     post_listen(&w);
-    length = both ? 36 : 56;
+    length = both ? 40 : 56;
     turn(&w, 8, 1);
     need(posted.of_length == 1, "a signal of 8 bytes has another length");
     wire_barrier(&w);

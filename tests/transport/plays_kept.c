@@ -27,9 +27,12 @@ static const size_t bursts[][4] = {
     { DTN_KEPT_MAX },
 };
 
-static size_t kept_size(int round, int i)
+static size_t kept_size(const struct wire *w, int round, int i)
 {
-    return bursts[round % (int)DTN_COUNT(bursts)][i];
+    const size_t size = bursts[round % (int)DTN_COUNT(bursts)][i];
+    const size_t most = w->tp->ops->kept_max;
+
+    return size < most ? size : most;
 }
 
 static int kept_try(struct wire *w, int r, uint32_t number, const void *src,
@@ -71,7 +74,7 @@ static void kept_expect(struct wire *w, int r, uint32_t number, size_t size)
         signal.fingerprint++;
     if (number % 5 == 3)
         signal.tag++;
-    if (number % 5 != 4)
+    if (number % 5 != 4 && w->tp->ops->expect)
         w->tp->ops->expect(w->tp, r, &signal, place);
 }
 
@@ -98,7 +101,7 @@ static void kept_receive(struct wire *w, int r, uint32_t number, size_t size)
     kept_expect(w, r, number, size);
     while ((signal = w->tp->ops->peek(w->tp, r)) == NULL) {
         wire_turn(w, &wait, "a signal with kept data");
-        if (number % 5 == 1)      /* it changes its mind, perhaps half-way    */
+        if (number % 5 == 1 && w->tp->ops->expect)  /* perhaps half-way */
             w->tp->ops->expect(w->tp, r, NULL, NULL);
     }
     need(signal->fingerprint == number && signal->tag == 3 &&
@@ -119,22 +122,23 @@ void play_kept(struct wire *w)
     const int rounds = rounds_of(w->n <= 2 ? 300 : 60);
 
     for (int round = 0; w->tp->ops->kept && round < rounds; round++) {
-        for (int i = 0; i < 4 && kept_size(round, i) > 0; i++)
+        for (int i = 0; i < 4 && kept_size(w, round, i) > 0; i++)
             for (int r = 0; r < w->n; r++)
                 if (r != w->rank)
                     kept_send(w, src, r, (uint32_t)(4 * round + i),
-                              kept_size(round, i));
-        for (int i = 0; i < 4 && kept_size(round, i) > 0; i++)
+                              kept_size(w, round, i));
+        for (int i = 0; i < 4 && kept_size(w, round, i) > 0; i++)
             for (int r = 0; r < w->n; r++)
                 if (r != w->rank)
                     kept_receive(w, r, (uint32_t)(4 * round + i),
-                                 kept_size(round, i));
+                                 kept_size(w, round, i));
     }
     wire_barrier(w);
 }
 
 /* More than a peer keeps is refused as often as it is asked, and other signals
- * still pass; once it has consumed, it is told, and the rest follows.
+ * still pass; once it has consumed, it is told, and the rest follows.  A peer
+ * with room for the data of all signals in flight refuses none.
  */
 void play_kept_full(struct wire *w)
 {
@@ -143,7 +147,8 @@ void play_kept_full(struct wire *w)
     struct dtn_wait wait = wire_patience(w);
     uint32_t sent = 0;
 
-    for (; w->tp->ops->kept && peer < w->n && sent < FULL; sent++)
+    for (; w->tp->ops->kept_max == DTN_KEPT_MAX && peer < w->n && sent < FULL;
+         sent++)
         kept_send(w, src, peer, sent, DTN_KEPT_MAX);
     wire_barrier(w);
     for (int i = 0; sent > 0 && i < 100; i++) {

@@ -1,10 +1,13 @@
-/* plays_puts.c - scenarios about puts that may wait for a signal */
+/* plays_puts.c - scenarios about puts that may wait for a signal, and sheets */
 #include "base/compiler.h"
+#include "base/wait.h"
 #include "transport/transport.h"
+#include "dtensor.h"
 #include "tests/transport/plays.h"
 #include "tests/transport/windows.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 #define SHARE ((size_t)128 << 10) /* of the bytes to put, for each peer       */
 #define PIECES_MAX 4
@@ -102,6 +105,94 @@ void play_puts(struct wire *w)
         for (int r = 0; r < w->n; r++)
             if (r != w->rank)
                 wire_await(w, r, 2, (uint32_t)round);
+    }
+    windows_close(w, &win);
+}
+
+/* --------------------------------------------------------------- sheets --- */
+
+#define SHEET ((size_t)512 << 10) /* of a window                              */
+
+/* Rows that fit in a window on both sides. */
+static struct dtn_sheet sheet_of(int round, const unsigned char *src)
+{
+    static const size_t bytes[] = { 2048, 8, 300, 4096, 3000, 17000, 9000 };
+    static const size_t apart[] = { 0, 2048, 8 };
+    struct dtn_sheet sheet = { .src = src, .bytes = bytes[round % 7] };
+    size_t most;
+
+    sheet.src_step = (ptrdiff_t)(sheet.bytes + apart[round % 3]);
+    sheet.dst_step = (ptrdiff_t)(sheet.bytes + apart[round / 2 % 3]);
+    most = SHEET / (sheet.bytes + 2048);
+    sheet.n = round % 5 == 0 ? 1 : 1 + most * (size_t)(round % 4) / 4;
+    return sheet;
+}
+
+/* Rows that the transport does not take together are put one by one. */
+static void sheet_put(struct wire *w, int peer, struct dtn_remote dst,
+                      struct dtn_sheet sheet)
+{
+    struct dtn_wait wait = wire_patience(w);
+    size_t done;
+    int rc = 0;
+
+    for (; sheet.n > 0; sheet.n -= done) {
+        done = 0;
+        if (rc != DTENSOR_EINVAL)
+            rc = w->tp->ops->put_rows(w->tp, peer, dst, &sheet, &done);
+        if (rc == DTENSOR_EAGAIN)
+            wire_turn(w, &wait, "a sheet to be taken");
+        if (rc == DTENSOR_EINVAL) {
+            wire_put(w, peer, dst, sheet.src, sheet.bytes);
+            done = 1;
+        }
+        need(rc == 0 || rc == DTENSOR_EAGAIN || rc == DTENSOR_EINVAL,
+             "a sheet: %s", dtensor_errname(rc));
+        sheet.src += (ptrdiff_t)done * sheet.src_step;
+        dst.addr += (uint64_t)((ptrdiff_t)done * sheet.dst_step);
+    }
+}
+
+/* Every byte of a row is the peer's, and none between rows has changed. */
+static void sheet_check(const unsigned char *in, const unsigned char *theirs,
+                        const struct dtn_sheet *sheet, int round)
+{
+    const size_t step = (size_t)sheet->dst_step;
+
+    for (size_t i = 0; i < SHEET; i++) {
+        const size_t row = i / step, at = i % step;
+        const bool inside = row < sheet->n && at < sheet->bytes;
+        const size_t from = row * (size_t)sheet->src_step + at;
+
+        need(in[i] == (inside ? theirs[from] : 0x77), "sheet %d: byte %zu of "
+             "row %zu is wrong", round, at, row);
+    }
+}
+
+void play_sheets(struct wire *w)
+{
+    static unsigned char theirs[SHEET];
+    const int peer = w->rank ^ 1;
+    struct windows win = { 0 };
+
+    windows_open(w, &win, SHEET);
+    for (int round = 0; w->tp->ops->put_rows && round < 60; round++) {
+        struct dtn_sheet sheet = sheet_of(round, win.out);
+
+        if (peer < w->n) {
+            memset(win.in[peer], 0x77, SHEET);
+            wire_fill(win.out, SHEET, wire_seed(w->rank, peer, round));
+            wire_fill(theirs, SHEET, wire_seed(peer, w->rank, round));
+        }
+        wire_barrier(w);
+        if (peer < w->n) {
+            sheet_put(w, peer, win.theirs[peer], sheet);
+            wire_signal(w, peer, 1, (uint32_t)round);
+            wire_await(w, peer, 1, (uint32_t)round);
+            sheet_check(win.in[peer], theirs, &sheet, round);
+            wire_flush(w, peer);
+        }
+        wire_barrier(w);
     }
     windows_close(w, &win);
 }

@@ -1,7 +1,8 @@
 /* put.c - the steps that put and flush
  *
- * A put goes to the peer's transport as it is, or row by row if it is a box: 4
- * rows of 1 KiB are four puts.  A put that returns EAGAIN continues where it
+ * A put goes to the peer's transport as it is.  A box goes as sheets of rows,
+ * if the transport takes them, or row by row: 4 rows of 1 KiB are one call of
+ * put_rows() or four of put().  A put that returns EAGAIN continues where it
  * stopped.  Bytes of a device that the transport cannot read leave from a
  * bounce buffer.
  */
@@ -21,6 +22,7 @@
 #include "dtensor.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Put from device memory by the CPU, to memory of a peer that is not mapped. */
@@ -74,7 +76,63 @@ static int run_put_piece(struct dtn_exec_run *run, int rank,
     return rc;
 }
 
-/* Row by row. */
+/* The rows of the box's last dimension are a sheet. */
+static void rows_begin(struct dtn_exec_run *run, struct dtn_exec_rows *rows,
+                       const struct dtn_exec_step *bound)
+{
+    const enum dtensor_dtype dtype = run->exec->sched.dtype;
+    const ptrdiff_t elem = (ptrdiff_t)dtensor_dtype_size(dtype);
+    const struct dtn_transport_ops *ops = bound->peer->tp->ops;
+    struct dtn_box *box = &rows->box;
+    int last;
+
+    *box = run->exec->sched.boxes[bound->step->box];
+    rows->begun = true;
+    rows->at = 0;
+    rows->sheet = (struct dtn_sheet){
+        .bytes = dtn_box_take_run(box) * (size_t)elem, .n = 1 };
+    if (box->ndim > 0) {
+        last = --box->ndim;
+        rows->sheet.n = (size_t)box->size[last];
+        rows->sheet.src_step = box->src_stride[last] * elem;
+        rows->sheet.dst_step = box->dst_stride[last] * elem;
+    }
+    rows->walk = (struct dtn_walk){ .box = box };
+    rows->singly = run->memory != &dtn_host || !ops->put_rows;
+}
+
+/* Put the rest of a sheet whose first row is at src. */
+static int rows_put(struct dtn_exec_run *run, struct dtn_exec_rows *rows,
+                    int rank, struct dtn_remote dst, enum dtn_space space,
+                    const unsigned char *src)
+{
+    struct dtn_sheet *sheet = &rows->sheet;
+    int rc = 0;
+
+    sheet->src = src;
+    if (!rows->singly) {
+        rc = run->polls ? dtn_poll_rows(run->ctx, rank, &run->wait, dst, sheet,
+                                        &rows->at)
+                        : dtn_put_rows(run->ctx, rank, dst, sheet, &rows->at);
+        rows->singly = rc == DTENSOR_EINVAL;
+    }
+    for (; rows->singly && rows->at < sheet->n; rows->at++) {
+        const ptrdiff_t at = (ptrdiff_t)rows->at;
+        const struct dtn_remote to = {
+            dst.addr + (uint64_t)(at * sheet->dst_step), dst.key
+        };
+
+        rc = run_put_piece(run, rank, to, space, src + at * sheet->src_step,
+                           sheet->bytes);
+        if (rc != 0)
+            return rc;
+    }
+    if (rc == 0)
+        rows->at = 0;
+    return rc;
+}
+
+/* Sheet by sheet. */
 static int run_put_box(struct dtn_exec_run *run, int rank,
                        struct dtn_remote dst, const struct dtn_exec_step *bound)
 {
@@ -83,18 +141,14 @@ static int run_put_box(struct dtn_exec_run *run, int rank,
     struct dtn_exec_rows *rows = &run->progress.rows;
     int rc;
 
-    if (!rows->begun) {
-        rows->begun = true;
-        rows->box = run->exec->sched.boxes[bound->step->box];
-        rows->bytes = dtn_box_take_run(&rows->box) * (size_t)elem;
-        rows->walk = (struct dtn_walk){ .box = &rows->box };
-    }
+    if (!rows->begun)
+        rows_begin(run, rows, bound);
     do {
         struct dtn_remote to = dst;
 
         to.addr += (uint64_t)(rows->walk.dst * elem);
-        rc = run_put_piece(run, rank, to, bound->step->src.space,
-                           src + rows->walk.src * elem, rows->bytes);
+        rc = rows_put(run, rows, rank, to, bound->step->src.space,
+                      src + rows->walk.src * elem);
         if (rc != 0)
             return rc;
     } while (dtn_walk_next(&rows->walk));

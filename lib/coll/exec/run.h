@@ -61,9 +61,11 @@ struct dtn_run_progress {
     int nready;                   /* READY received so far                    */
     struct dtn_exec_rows {            /* a put of a box in progress           */
         bool begun;               /* some rows were put                       */
-        struct dtn_box box;       /* box without the dimensions of a row      */
-        struct dtn_walk walk;     /* the next row                             */
-        size_t bytes;             /* of a row                                 */
+        bool singly;              /* the transport takes them one by one      */
+        struct dtn_box box;       /* without the dimensions of row and sheet  */
+        struct dtn_walk walk;     /* the next sheet: rows at one distance     */
+        struct dtn_sheet sheet;   /* the first of them; its src is not set    */
+        size_t at;                /* rows of the sheet already put            */
     } rows;
     size_t moved;                 /* bytes already put of the put or row in   */
                                   /* progress                                 */
