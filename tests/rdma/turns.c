@@ -26,7 +26,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SUMS = WRITES_CALLS, ROWS = 60, WARM = 20, EDGE = 1024, ROW = 2048 };
+enum { SUMS = WRITES_CALLS, ROWS = 150, WARM = 20, EDGE = 1024, ROW = 2048 };
 
 struct turns {
     struct job job;
