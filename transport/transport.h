@@ -86,8 +86,8 @@ struct dtn_eager {
     size_t size;                  /* bytes, at least 1                        */
 };
 
-/* A sheet: rows of one length, here and at a peer at one distance each. */
-struct dtn_sheet {
+/* Strided rows: of one length, here and at a peer at one distance each. */
+struct dtn_strided {
     const unsigned char *src;     /* the first row here                       */
     size_t bytes;                 /* of a row, at least 1                     */
     size_t n;                     /* rows, at least 1                         */
@@ -234,7 +234,7 @@ struct dtn_transport_ops {
      * these rows must be put one by one.  NULL: any rows must.
      */
     int (*put_rows)(struct dtn_transport *tp, int peer, struct dtn_remote dst,
-                    const struct dtn_sheet *rows, size_t *done);
+                    const struct dtn_strided *rows, size_t *done);
 
     /* 0: the sources of all earlier puts to this peer may change.  Also 0 if
      * the peer has received them and left since.

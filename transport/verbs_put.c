@@ -208,7 +208,7 @@ int dtn_verbs_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
  */
 static const struct dtn_verbs_region *
 rows_region(struct dtn_verbs *verbs, const struct dtn_verbs_queue *queue,
-            const struct dtn_sheet *rows)
+            const struct dtn_strided *rows)
 {
     if (rows->bytes > queue->request_max || rows->bytes >= CHAIN_BYTES
         || rows->bytes == 0 || rows->src_step < (ptrdiff_t)rows->bytes)
@@ -219,7 +219,7 @@ rows_region(struct dtn_verbs *verbs, const struct dtn_verbs_queue *queue,
 }
 
 int dtn_verbs_put_rows(struct dtn_transport *tp, int peer,
-                       struct dtn_remote dst, const struct dtn_sheet *rows,
+                       struct dtn_remote dst, const struct dtn_strided *rows,
                        size_t *done)
 {
     struct dtn_verbs *verbs = dtn_verbs_of(tp);

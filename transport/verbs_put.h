@@ -12,7 +12,7 @@ enum { DTN_VERBS_STAGE_BYTES = 1 << 20 }; /* bounce buffer of a rank          */
 int dtn_verbs_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
                   const void *src, size_t size, size_t *done);
 int dtn_verbs_put_rows(struct dtn_transport *tp, int peer,
-                       struct dtn_remote dst, const struct dtn_sheet *rows,
+                       struct dtn_remote dst, const struct dtn_strided *rows,
                        size_t *done);
 int dtn_verbs_flush(struct dtn_transport *tp, int peer);
 

@@ -25,7 +25,7 @@ static int wired_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
 }
 
 static int wired_put_rows(struct dtn_transport *tp, int peer,
-                          struct dtn_remote dst, const struct dtn_sheet *rows,
+                          struct dtn_remote dst, const struct dtn_strided *rows,
                           size_t *done)
 {
     struct dtn_wired *wired = wired_of(tp);

@@ -23,7 +23,7 @@ int dtn_flush(struct dtensor_ctx *ctx, int peer);
  * EINVAL: they must be put one by one; the context is not poisoned.
  */
 int dtn_put_rows(struct dtensor_ctx *ctx, int peer, struct dtn_remote dst,
-                 const struct dtn_sheet *rows, size_t *at);
+                 const struct dtn_strided *rows, size_t *at);
 int dtn_fetch(struct dtensor_ctx *ctx, int peer, void *dst,
               struct dtn_remote src, size_t size);
 
@@ -78,7 +78,7 @@ int dtn_poll_put(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
                  struct dtn_remote dst, const void *src, size_t size,
                  size_t *moved);
 int dtn_poll_rows(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
-                  struct dtn_remote dst, const struct dtn_sheet *rows,
+                  struct dtn_remote dst, const struct dtn_strided *rows,
                   size_t *at);
 int dtn_poll_flush(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait);
 int dtn_poll_signal(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,

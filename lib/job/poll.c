@@ -90,7 +90,7 @@ int dtn_poll_put(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
 }
 
 int dtn_poll_rows(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
-                  struct dtn_remote dst, const struct dtn_sheet *rows,
+                  struct dtn_remote dst, const struct dtn_strided *rows,
                   size_t *at)
 {
     const size_t before = *at;

@@ -38,7 +38,7 @@ int dtn_peer_check(struct dtensor_ctx *ctx, int peer, bool listening,
 /* Put the rows from number *at on; 0: all are taken.  Else as put_rows(). */
 static inline int dtn_wire_rows(struct dtn_transport *tp, int peer,
                                 struct dtn_remote dst,
-                                const struct dtn_sheet *rows, size_t *at)
+                                const struct dtn_strided *rows, size_t *at)
 {
     int rc = 0;
 
@@ -47,7 +47,7 @@ static inline int dtn_wire_rows(struct dtn_transport *tp, int peer,
         const struct dtn_remote to = {
             dst.addr + (uint64_t)(from * rows->dst_step), dst.key
         };
-        struct dtn_sheet rest = *rows;
+        struct dtn_strided rest = *rows;
         size_t done = 0;
 
         rest.src += from * rows->src_step;

@@ -21,6 +21,6 @@ void play_stray(struct wire *w);
 
 /* plays_puts.c */
 void play_puts(struct wire *w);
-void play_sheets(struct wire *w);
+void play_strided(struct wire *w);
 
 #endif

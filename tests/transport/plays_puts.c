@@ -1,4 +1,4 @@
-/* plays_puts.c - scenarios about puts that may wait for a signal, and sheets */
+/* plays_puts.c - scenarios about puts that wait for a signal, and of rows */
 #include "base/compiler.h"
 #include "base/wait.h"
 #include "transport/transport.h"
@@ -109,87 +109,87 @@ void play_puts(struct wire *w)
     windows_close(w, &win);
 }
 
-/* --------------------------------------------------------------- sheets --- */
+/* --------------------------------------------------------- strided rows --- */
 
-#define SHEET ((size_t)512 << 10) /* of a window                              */
+#define STRIDED ((size_t)512 << 10)  /* bytes of a window                     */
 
 /* Rows that fit in a window on both sides. */
-static struct dtn_sheet sheet_of(int round, const unsigned char *src)
+static struct dtn_strided strided_of(int round, const unsigned char *src)
 {
     static const size_t bytes[] = { 2048, 8, 300, 4096, 3000, 17000, 9000 };
     static const size_t apart[] = { 0, 2048, 8 };
-    struct dtn_sheet sheet = { .src = src, .bytes = bytes[round % 7] };
+    struct dtn_strided strided = { .src = src, .bytes = bytes[round % 7] };
     size_t most;
 
-    sheet.src_step = (ptrdiff_t)(sheet.bytes + apart[round % 3]);
-    sheet.dst_step = (ptrdiff_t)(sheet.bytes + apart[round / 2 % 3]);
-    most = SHEET / (sheet.bytes + 2048);
-    sheet.n = round % 5 == 0 ? 1 : 1 + most * (size_t)(round % 4) / 4;
-    return sheet;
+    strided.src_step = (ptrdiff_t)(strided.bytes + apart[round % 3]);
+    strided.dst_step = (ptrdiff_t)(strided.bytes + apart[round / 2 % 3]);
+    most = STRIDED / (strided.bytes + 2048);
+    strided.n = round % 5 == 0 ? 1 : 1 + most * (size_t)(round % 4) / 4;
+    return strided;
 }
 
 /* Rows that the transport does not take together are put one by one. */
-static void sheet_put(struct wire *w, int peer, struct dtn_remote dst,
-                      struct dtn_sheet sheet)
+static void strided_put(struct wire *w, int peer, struct dtn_remote dst,
+                        struct dtn_strided strided)
 {
     struct dtn_wait wait = wire_patience(w);
     size_t done;
     int rc = 0;
 
-    for (; sheet.n > 0; sheet.n -= done) {
+    for (; strided.n > 0; strided.n -= done) {
         done = 0;
         if (rc != DTENSOR_EINVAL)
-            rc = w->tp->ops->put_rows(w->tp, peer, dst, &sheet, &done);
+            rc = w->tp->ops->put_rows(w->tp, peer, dst, &strided, &done);
         if (rc == DTENSOR_EAGAIN)
-            wire_turn(w, &wait, "a sheet to be taken");
+            wire_turn(w, &wait, "rows to be taken");
         if (rc == DTENSOR_EINVAL) {
-            wire_put(w, peer, dst, sheet.src, sheet.bytes);
+            wire_put(w, peer, dst, strided.src, strided.bytes);
             done = 1;
         }
         need(rc == 0 || rc == DTENSOR_EAGAIN || rc == DTENSOR_EINVAL,
-             "a sheet: %s", dtensor_errname(rc));
-        sheet.src += (ptrdiff_t)done * sheet.src_step;
-        dst.addr += (uint64_t)((ptrdiff_t)done * sheet.dst_step);
+             "rows: %s", dtensor_errname(rc));
+        strided.src += (ptrdiff_t)done * strided.src_step;
+        dst.addr += (uint64_t)((ptrdiff_t)done * strided.dst_step);
     }
 }
 
 /* Every byte of a row is the peer's, and none between rows has changed. */
-static void sheet_check(const unsigned char *in, const unsigned char *theirs,
-                        const struct dtn_sheet *sheet, int round)
+static void strided_check(const unsigned char *in, const unsigned char *theirs,
+                          const struct dtn_strided *strided, int round)
 {
-    const size_t step = (size_t)sheet->dst_step;
+    const size_t step = (size_t)strided->dst_step;
 
-    for (size_t i = 0; i < SHEET; i++) {
+    for (size_t i = 0; i < STRIDED; i++) {
         const size_t row = i / step, at = i % step;
-        const bool inside = row < sheet->n && at < sheet->bytes;
-        const size_t from = row * (size_t)sheet->src_step + at;
+        const bool inside = row < strided->n && at < strided->bytes;
+        const size_t from = row * (size_t)strided->src_step + at;
 
-        need(in[i] == (inside ? theirs[from] : 0x77), "sheet %d: byte %zu of "
+        need(in[i] == (inside ? theirs[from] : 0x77), "rows %d: byte %zu of "
              "row %zu is wrong", round, at, row);
     }
 }
 
-void play_sheets(struct wire *w)
+void play_strided(struct wire *w)
 {
-    static unsigned char theirs[SHEET];
+    static unsigned char theirs[STRIDED];
     const int peer = w->rank ^ 1;
     struct windows win = { 0 };
 
-    windows_open(w, &win, SHEET);
+    windows_open(w, &win, STRIDED);
     for (int round = 0; w->tp->ops->put_rows && round < 60; round++) {
-        struct dtn_sheet sheet = sheet_of(round, win.out);
+        struct dtn_strided strided = strided_of(round, win.out);
 
         if (peer < w->n) {
-            memset(win.in[peer], 0x77, SHEET);
-            wire_fill(win.out, SHEET, wire_seed(w->rank, peer, round));
-            wire_fill(theirs, SHEET, wire_seed(peer, w->rank, round));
+            memset(win.in[peer], 0x77, STRIDED);
+            wire_fill(win.out, STRIDED, wire_seed(w->rank, peer, round));
+            wire_fill(theirs, STRIDED, wire_seed(peer, w->rank, round));
         }
         wire_barrier(w);
         if (peer < w->n) {
-            sheet_put(w, peer, win.theirs[peer], sheet);
+            strided_put(w, peer, win.theirs[peer], strided);
             wire_signal(w, peer, 1, (uint32_t)round);
             wire_await(w, peer, 1, (uint32_t)round);
-            sheet_check(win.in[peer], theirs, &sheet, round);
+            strided_check(win.in[peer], theirs, &strided, round);
             wire_flush(w, peer);
         }
         wire_barrier(w);

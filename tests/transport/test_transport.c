@@ -343,7 +343,7 @@ static const struct scenario {
 } scenarios[] = {
     { "bytes are there before their signal is seen", play_bytes, 1 },
     { "puts without a flush are there, too", play_puts, 1 },
-    { "nor is a row of a sheet missing", play_sheets, 2 },
+    { "nor is one of many strided rows missing", play_strided, 2 },
     { "signals arrive once, in order, with their payload", play_order, 1 },
     { "a full queue says EAGAIN and loses nothing", play_full, 1 },
     { "every place freed in a queue is told", play_one_place, 1 },

@@ -1,6 +1,6 @@
 /* put.c - the steps that put and flush
  *
- * A put goes to the peer's transport as it is.  A box goes as sheets of rows,
+ * A put goes to the peer's transport as it is.  A box goes as strided rows,
  * if the transport takes them, or row by row: 4 rows of 1 KiB are one call of
  * put_rows() or four of put().  A put that returns EAGAIN continues where it
  * stopped.  Bytes of a device that the transport cannot read leave from a
@@ -76,7 +76,7 @@ static int run_put_piece(struct dtn_exec_run *run, int rank,
     return rc;
 }
 
-/* The rows of the box's last dimension are a sheet. */
+/* The rows of the box's last dimension are strided. */
 static void rows_begin(struct dtn_exec_run *run, struct dtn_exec_rows *rows,
                        const struct dtn_exec_step *bound)
 {
@@ -89,41 +89,41 @@ static void rows_begin(struct dtn_exec_run *run, struct dtn_exec_rows *rows,
     *box = run->exec->sched.boxes[bound->step->box];
     rows->begun = true;
     rows->at = 0;
-    rows->sheet = (struct dtn_sheet){
+    rows->strided = (struct dtn_strided){
         .bytes = dtn_box_take_run(box) * (size_t)elem, .n = 1 };
     if (box->ndim > 0) {
         last = --box->ndim;
-        rows->sheet.n = (size_t)box->size[last];
-        rows->sheet.src_step = box->src_stride[last] * elem;
-        rows->sheet.dst_step = box->dst_stride[last] * elem;
+        rows->strided.n = (size_t)box->size[last];
+        rows->strided.src_step = box->src_stride[last] * elem;
+        rows->strided.dst_step = box->dst_stride[last] * elem;
     }
     rows->walk = (struct dtn_walk){ .box = box };
     rows->singly = run->memory != &dtn_host || !ops->put_rows;
 }
 
-/* Put the rest of a sheet whose first row is at src. */
+/* Put the rest of the rows, the first of which is at src. */
 static int rows_put(struct dtn_exec_run *run, struct dtn_exec_rows *rows,
                     int rank, struct dtn_remote dst, enum dtn_space space,
                     const unsigned char *src)
 {
-    struct dtn_sheet *sheet = &rows->sheet;
+    struct dtn_strided *strided = &rows->strided;
     int rc = 0;
 
-    sheet->src = src;
+    strided->src = src;
     if (!rows->singly) {
-        rc = run->polls ? dtn_poll_rows(run->ctx, rank, &run->wait, dst, sheet,
-                                        &rows->at)
-                        : dtn_put_rows(run->ctx, rank, dst, sheet, &rows->at);
+        rc = run->polls ? dtn_poll_rows(run->ctx, rank, &run->wait, dst,
+                                        strided, &rows->at)
+                        : dtn_put_rows(run->ctx, rank, dst, strided, &rows->at);
         rows->singly = rc == DTENSOR_EINVAL;
     }
-    for (; rows->singly && rows->at < sheet->n; rows->at++) {
+    for (; rows->singly && rows->at < strided->n; rows->at++) {
         const ptrdiff_t at = (ptrdiff_t)rows->at;
         const struct dtn_remote to = {
-            dst.addr + (uint64_t)(at * sheet->dst_step), dst.key
+            dst.addr + (uint64_t)(at * strided->dst_step), dst.key
         };
 
-        rc = run_put_piece(run, rank, to, space, src + at * sheet->src_step,
-                           sheet->bytes);
+        rc = run_put_piece(run, rank, to, space, src + at * strided->src_step,
+                           strided->bytes);
         if (rc != 0)
             return rc;
     }
@@ -132,7 +132,7 @@ static int rows_put(struct dtn_exec_run *run, struct dtn_exec_rows *rows,
     return rc;
 }
 
-/* Sheet by sheet. */
+/* All rows of one distance at a time. */
 static int run_put_box(struct dtn_exec_run *run, int rank,
                        struct dtn_remote dst, const struct dtn_exec_step *bound)
 {

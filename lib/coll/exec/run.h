@@ -62,10 +62,10 @@ struct dtn_run_progress {
     struct dtn_exec_rows {            /* a put of a box in progress           */
         bool begun;               /* some rows were put                       */
         bool singly;              /* the transport takes them one by one      */
-        struct dtn_box box;       /* without the dimensions of row and sheet  */
-        struct dtn_walk walk;     /* the next sheet: rows at one distance     */
-        struct dtn_sheet sheet;   /* the first of them; its src is not set    */
-        size_t at;                /* rows of the sheet already put            */
+        struct dtn_box box;       /* without the last two dimensions          */
+        struct dtn_walk walk;     /* the next rows at one distance            */
+        struct dtn_strided strided;  /* these rows; src is not set            */
+        size_t at;                /* of these rows already put                */
     } rows;
     size_t moved;                 /* bytes already put of the put or row in   */
                                   /* progress                                 */

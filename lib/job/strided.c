@@ -1,4 +1,4 @@
-/* sheet.c - a put of rows that waits
+/* strided.c - a put of rows that waits
  *
  * A transport takes as many rows as it has room for: of 512 rows of 2 KiB over
  * rc, whose queue has 128 places, all 512 in 37 requests, or fewer while others
@@ -14,7 +14,7 @@
 #include <stddef.h>
 
 int dtn_put_rows(struct dtensor_ctx *ctx, int peer, struct dtn_remote dst,
-                 const struct dtn_sheet *rows, size_t *at)
+                 const struct dtn_strided *rows, size_t *at)
 {
     struct dtn_wait wait;
     size_t before;
