@@ -31,6 +31,7 @@ enum dtn_senders {
     DTN_SENDERS_ONE,              /* one: a tree, or the root with all        */
     DTN_SENDERS_ROOT,             /* the root, which moves all bytes itself   */
     DTN_SENDERS_TWO,              /* two: two trees                           */
+    DTN_SENDERS_TREES,            /* all, each in two trees of its rail       */
     DTN_SENDERS_RING,             /* the last, to the next host (rings.c)     */
     DTN_SENDERS_LOCKSTEP          /* the same, but the first pass waits until */
                                   /* the next rank is ready                   */

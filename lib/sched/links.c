@@ -29,6 +29,12 @@ static double load_fanned(const struct dtn_model *model,
     return part->sharing > 0 ? dtn_fanned_part(weight, units, part, posted) : 0;
 }
 
+static bool load_in_trees(const struct dtn_weight *weight)
+{
+    return weight->senders == DTN_SENDERS_TWO
+        || weight->senders == DTN_SENDERS_TREES;
+}
+
 /* Bytes of the first chunk on its way through a tree.  Between two hosts of
  * several ranks each has one child on the other, not two.
  */
@@ -38,10 +44,36 @@ static double load_path(const struct dtn_model *model,
                         const struct dtn_peers *part)
 {
     const bool one = part->sharing > 0 && model->hosts == 2
-                  && weight->senders == DTN_SENDERS_TWO;
+                  && load_in_trees(weight);
+    const double rails = weight->senders == DTN_SENDERS_TREES
+                       ? part->sharing : 1;
 
-    return dtn_term_part(weight->moved.chunk, part) * units->chunk
+    return dtn_term_part(weight->moved.chunk, part) * units->chunk * rails
          * (one ? 0.5 : 1);
+}
+
+/* Chunks that delay the next by what is posted for them.  In each tick a host
+ * waits for a chunk of both trees, and its parents in them wait for others.  In
+ * a reduction a chunk also waits for its place.
+ */
+static double load_ticks(const struct dtn_weight *weight,
+                         const struct dtn_units *units)
+{
+    const bool waits = units->n > 2
+                    || dtn_amount_value(&weight->folded, units) > 0;
+
+    return weight->senders == DTN_SENDERS_TREES && waits
+         ? units->chunks - 1 : 0;
+}
+
+/* Of two hosts each has one child, not two. */
+static double load_chunk_messages(const struct dtn_weight *weight,
+                                  const struct dtn_units *units,
+                                  const struct dtn_peers *part)
+{
+    const bool one = weight->senders == DTN_SENDERS_TREES && units->n == 2;
+
+    return dtn_term_part(weight->each_chunk, part) * (one ? 0.5 : 1);
 }
 
 /* Bytes that move after the first chunk of each tree, or all. */
@@ -51,8 +83,8 @@ static double load_moved(const struct dtn_weight *weight,
 {
     const double thinned = part->constants ? weight->thinned * units->whole
                                              * -log2(units->filled) : 0;
-    const double first = part->sharing > 0
-        && weight->senders == DTN_SENDERS_TWO ? 2 * units->chunk : 0;
+    const double first = part->sharing > 0 && load_in_trees(weight)
+                       ? fmin(2, units->n - 1) * units->chunk : 0;
 
     return dtn_amount_part(&weight->moved, units, part) + thinned - first
          - dtn_term_part(weight->moved.chunk, part) * units->chunk;
@@ -67,15 +99,19 @@ static void load_link(const struct dtn_model *model,
 {
     const struct dtn_growth doublings = { .log2n = weight->incast
                                         ? model->incast_factor : 0 };
-    double hops = dtn_term_part(weight->hops, part);
+    const double ticks = load_ticks(weight, units);
+    const double each = load_chunk_messages(weight, units, part);
+    double hops = dtn_term_part(weight->hops, part)
+                + (units->n > 2 ? ticks : 0);
     double moved = load_moved(weight, units, part);
     double rooted = dtn_amount_part(&weight->rooted, units, part)
                   + load_path(model, weight, units, part)
                   + load_fanned(model, weight, units, part);
     double messages = dtn_term_part(weight->messages, part)
                     + dtn_term_part(weight->puts, part) * units->filled
-                    + dtn_term_part(weight->each_chunk, part) * units->chunks;
-    double offers = dtn_term_part(weight->offers, part);
+                    + each * units->chunks;
+    double offers = dtn_term_part(weight->offers, part)
+                  + each * ticks;
     const int first = part->sharing > 0 ? DTENSOR_COST_INTER_HOPS
                                         : DTENSOR_COST_INTRA_HOPS;
     const double *ns = model->ns + first;
@@ -127,6 +163,16 @@ void dtn_load_add(const struct dtn_model *model,
     load_link(model, weight, &units, &(struct dtn_peers){ 1, n, true, sharing },
               stretch, load);
     load_local(weight, &units, stretch, load);
+}
+
+double dtn_load_first(const struct dtn_model *model,
+                      const struct dtn_weight *weight, int n, double whole,
+                      double sharing)
+{
+    const struct dtn_units units = dtn_units_make(n, whole, weight);
+
+    return load_path(model, weight, &units,
+                     &(struct dtn_peers){ 1, n, true, sharing });
 }
 
 /* How much longer bytes take where shifts differ in length: the ranks of a host

@@ -15,6 +15,11 @@ void dtn_load_add(const struct dtn_model *model,
                   const struct dtn_weight *weight, int n, double whole,
                   double sharing, double stretch, double load[DTENSOR_NCOSTS]);
 
+/* Bytes through the device before the first chunk is at the end of a tree. */
+double dtn_load_first(const struct dtn_model *model,
+                      const struct dtn_weight *weight, int n, double whole,
+                      double sharing);
+
 /* Add it over all n ranks of several hosts. */
 void dtn_load_hosts(const struct dtn_model *model,
                     const struct dtn_weight *weight, int n, double whole,

@@ -105,7 +105,7 @@ static void load_even(const struct dtn_model *model,
     const double most = whole
                       * load_largest(model, call, &emitter->between_hosts);
     const double rails = emitter->undivided ? 1 : dtn_model_rails(model);
-    double inside, inside_ns, *bytes = &load[DTENSOR_COST_INTER_BYTES];
+    double late, inside, inside_ns, *bytes = &load[DTENSOR_COST_INTER_BYTES];
 
     memset(load, 0, DTENSOR_NCOSTS * sizeof load[0]);
     if (emitter->needs != DTN_REACH_HOST) {
@@ -128,8 +128,11 @@ static void load_even(const struct dtn_model *model,
                  most / rails, load_sharing(model), stretch, load);
     load_rails(model, &emitter->between_hosts, inside_ns, load);
     inside /= model->ns[DTENSOR_COST_INTER_BYTES];
+    late = *bytes - dtn_load_first(model, &emitter->between_hosts,
+                                   model->hosts, most / rails,
+                                   load_sharing(model));
     *bytes -= emitter->hides_own ? fmin(*bytes, inside / model->hosts)
-                                 : emitter->hides * fmin(*bytes, inside);
+                                 : emitter->hides * fmin(fmax(0, late), inside);
 }
 
 /* Add one of several transfers that run at the same time: their hops overlap.

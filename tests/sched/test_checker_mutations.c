@@ -191,20 +191,25 @@ static void mutate(void (*fn)(struct dtn_sched *, struct tally *),
 /* The ways taken only by large messages: pulled, folded together, chunks. */
 static void mutate_large(void)
 {
+    static const int hosts[] = { 0, 0, 1, 1, 2, 2 };
     static const struct { enum dtn_coll coll; enum dtn_algorithm algorithm;
-                          int n; size_t count; } larges[] = {
-        { DTN_COLL_ALLREDUCE, DTN_ALG_DIRECT, 3, 8200 },
-        { DTN_COLL_REDUCE, DTN_ALG_DIRECT, 3, 4100 },
-        { DTN_COLL_REDUCE, DTN_ALG_RING, 3, 33000 },
-        { DTN_COLL_BROADCAST, DTN_ALG_RING, 3, 33000 },
-        { DTN_COLL_ALLGATHER, DTN_ALG_RING, 2, 33000 },
+                          int n; size_t count; const int *hosts;
+    } larges[] = {
+        { DTN_COLL_ALLREDUCE, DTN_ALG_DIRECT, 3, 8200, NULL },
+        { DTN_COLL_REDUCE, DTN_ALG_DIRECT, 3, 4100, NULL },
+        { DTN_COLL_REDUCE, DTN_ALG_RING, 3, 33000, NULL },
+        { DTN_COLL_BROADCAST, DTN_ALG_RING, 3, 33000, NULL },
+        { DTN_COLL_ALLGATHER, DTN_ALG_RING, 2, 33000, NULL },
+        { DTN_COLL_REDUCE, DTN_ALG_RAILS, 6, 16384, hosts },
+        { DTN_COLL_BROADCAST, DTN_ALG_RAILS, 6, 16384, hosts },
     };
-    struct tally tally = { 0, 0 };
+    struct tally tally = { 0, 0 }, pairs = { 0, 0 };
     struct dtensor_error err;
 
     for (size_t i = 0; i < DTN_COUNT(larges); i++) {
         now.call = (struct dtn_call){ .coll = larges[i].coll,
             .n = larges[i].n, .count = larges[i].count,
+            .hosts = larges[i].hosts,
             .dtype = DTENSOR_F64, .redop = DTENSOR_SUM };
         now.emitter = dtn_emitters;
         while (now.emitter->coll != larges[i].coll
@@ -214,12 +219,14 @@ static void mutate_large(void)
         if (case_emit(&now, &err) == 0) {
             cut_steps(&now.scheds[1], &tally);
             for (int r = 0; r < now.call.n; r++)
-                cut_pairs(&now.scheds[r], &tally);
+                cut_pairs(&now.scheds[r], &pairs);
         }
         case_fini(&now);
     }
     ok(tally.tried > 50 && tally.survived == 0, "any of %d steps left out of "
        "schedules for large messages: refused", tally.tried);
+    ok(pairs.tried > 50 && pairs.survived == 0, "any of %d signals with their "
+       "waits: refused", pairs.tried);
 }
 
 int main(void)

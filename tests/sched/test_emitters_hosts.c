@@ -152,6 +152,42 @@ static bool unequal_good(void)
     return true;
 }
 
+/* Messages of 1 to 9 chunks through trees of hosts, equal and not, the root
+ * anywhere.
+ */
+static bool chunks_good(void)
+{
+    static const struct { int n; int hosts[RANKS_MAX]; } on[] = {
+        { 2, { 0, 1 } }, { 3, { 0, 1, 1 } }, { 4, { 0, 0, 1, 1 } },
+        { 5, { 0, 1, 2, 2, 1 } }, { 6, { 0, 0, 1, 1, 2, 2 } },
+        { 7, { 0, 0, 0, 1, 1, 2, 2 } },
+        { 8, { 0, 0, 1, 1, 2, 2, 3, 3 } },
+        { 9, { 0, 1, 2, 3, 4, 0, 1, 2, 3 } },
+        { 12, { 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5 } }
+    };
+    bool good = true;
+
+    for (size_t i = 0; i < DTN_COUNT(on); i++)
+        for (int root = 0; good && root < on[i].n; root += 1 + on[i].n / 7)
+            for (size_t kib = 10; good && kib <= 70; kib += 30) {
+                now.call = (struct dtn_call){ .coll = now.emitter->coll,
+                    .n = on[i].n, .hosts = on[i].hosts, .root = root,
+                    .dtype = root % 2 ? DTENSOR_F64 : DTENSOR_BF16,
+                    .redop = root % 3 ? DTENSOR_AVG : DTENSOR_SUM };
+                now.call.count = (kib << 10) / (root % 2 ? 8 : 2) - 5;
+                good = case_good(false)
+                    && (!case_in_place_ok(now.call.coll) || case_good(true));
+            }
+    return good;
+}
+
+static bool by_trees(void)
+{
+    return now.emitter->algorithm == DTN_ALG_RAILS
+        && (now.emitter->coll == DTN_COLL_BROADCAST
+            || now.emitter->coll == DTN_COLL_REDUCE);
+}
+
 int main(void)
 {
     clock_t begin = clock();
@@ -161,6 +197,9 @@ int main(void)
             continue;
         ok(equal_good(), "%s %s: right for 1 to %d ranks on equal hosts",
            dtn_coll_name(now.emitter->coll), now.emitter->name, RANKS_MAX);
+        if (by_trees())
+            ok(chunks_good(), "%s: right in several chunks",
+               dtn_coll_name(now.emitter->coll));
         if (now.emitter->hosts == DTN_HOSTS_EQUAL)
             continue;
         ok(unequal_good(), "%s: right for unequal hosts",

@@ -177,6 +177,9 @@ dtn_emit_f dtn_emit_allreduce_rail_doubling, dtn_emit_allreduce_rail_halving,
     dtn_emit_reduce_scatter_rail_halving, dtn_emit_allgather_rail_bruck,
     dtn_emit_all_to_all_rail_put, dtn_emit_all_to_all_rail_bruck;
 
+/* hierarchy_up.c, hierarchy_down.c */
+dtn_emit_f dtn_emit_reduce_rail_twotree, dtn_emit_broadcast_rail_twotree;
+
 /* Match bits: two ranks must agree on the size of a block that the call does
  * not give.
  */

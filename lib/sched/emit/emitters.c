@@ -205,6 +205,18 @@ const struct dtn_emitter dtn_emitters[] = {
         .puts = OTHERS(1), .offers = OTHERS(1),
         .moved.block = OTHERS(2), .folded.block = OTHERS(2),
         .acc.whole = ONE(3) } },
+    { ROW(REDUCE, "rail-twotree", RAILS, HOST, ANY_BYTES),
+      .hosts = DTN_HOSTS_SEVERAL,
+      .emit = dtn_emit_reduce_rail_twotree, .hides = 1, .weight = {
+        .hops = ONE(2), .messages = OTHERS(2),
+        .moved.block = OTHERS(1), .folded.whole = ONE(1) }, .between_hosts = {
+        .senders = DTN_SENDERS_TREES, .overlaps = 1,
+        .hops = { .constant = 1, .log2n = 1 },
+        .messages = { .constant = -5, .log2n = 2 },
+        .each_chunk = ONE(4.5), .chunk = { DTN_UNIT_HALF, 4 * KIB, 64 },
+        .moved = { .whole = ONE(1), .chunk = LEVELS(2) },
+        .folded = { .whole = ONE(2), .chunk = LEVELS(4) },
+        .acc.chunk = ONE(10), .tmp.chunk = ONE(2) } },
 
     { ROW(BROADCAST, "carry", DIRECT, PUT, DTN_EAGER_MAX),
       .emit = dtn_emit_broadcast_eager, .weight = {
@@ -249,6 +261,16 @@ const struct dtn_emitter dtn_emitters[] = {
         .messages = { .constant = -1, .per_peer = 4 },
         .puts = { .constant = -1, .per_peer = 2 },
         .moved.block = { .constant = -1, .per_peer = 3 } } },
+    { ROW(BROADCAST, "rail-twotree", RAILS, HOST, ANY_BYTES),
+      .hosts = DTN_HOSTS_SEVERAL,
+      .emit = dtn_emit_broadcast_rail_twotree, .hides = 1, .weight = {
+        .hops = ONE(2), .messages = OTHERS(2), .moved.whole = ONE(1) },
+      .between_hosts = {
+        .senders = DTN_SENDERS_TREES, .overlaps = 1,
+        .hops = { .constant = 1, .log2n = 1 },
+        .messages = { .constant = -4, .log2n = 4 },
+        .each_chunk = ONE(4), .chunk = { DTN_UNIT_HALF, 4 * KIB, 64 },
+        .moved = { .whole = ONE(1), .chunk = LEVELS(2) } } },
 
     { ROW(ALLGATHER, "carry", DIRECT, PUT, DTN_EAGER_MAX),
       .emit = dtn_emit_allgather_eager, .weight = {

@@ -3,15 +3,7 @@
  * In one binary tree half of the ranks are leaves, which forward nothing, while
  * the others send everything twice.  So there are two trees, each for half of
  * the message, and each inner rank of one tree is a leaf of the other (Sanders,
- * Speck and Traeff 2009).  Ranks are numbered v = 0, 1, .. from the root, which
- * feeds both trees.  In the first tree the level of v is the number of zero
- * bits at its end.  The second tree is the mirror of the first, or for an odd
- * number of ranks below the root the first one shifted by one.  Over 8 ranks, v
- * is 1..7, and 7 is odd:
- *
- *           4                    3
- *        2     6              1     5
- *       1 3   5 7            7 2   4 6
+ * Speck and Traeff 2009).  trees.c says who is whose parent.
  *
  * In an allreduce each rank sends and receives each byte at most twice, as in a
  * ring, but the first byte arrives after 2 log2(n) hops instead of 2 n.
@@ -31,6 +23,7 @@
  */
 #include "sched/call.h"
 #include "sched/emit/emit.h"
+#include "sched/emit/trees.h"
 #include "sched/sched.h"
 #include "dtensor.h"
 
@@ -61,97 +54,28 @@ struct twotree {
     struct place place[2];
 };
 
-/* ------------------------------------------------------------------- shape */
+/* ------------------------------------------------------------------- place */
 
-/* The parent of v in the tree over 1..m; 0 for the top. */
-static int shape_parent(int v, int m)
-{
-    int low = v & -v, up = (v ^ low) | low << 1;
-
-    return up <= m ? up : v ^ low;
-}
-
-static int shape_depth(int v, int m)
-{
-    int depth = 0;
-
-    for (; v > 0; v = shape_parent(v, m))
-        depth++;
-    return depth;
-}
-
-/* The left child is half a step to the left, the right child half a step to the
- * right.  If that is beyond the end, the right child is the top of what is
- * left.
- */
-static int shape_children(int v, int m, int child[2])
-{
-    int n = 0, low = v & -v, step = low / 2;
-
-    if (v == 0) {
-        while (2 << n <= m)
-            n++;
-        child[0] = 1 << n;
-        return m > 0;
-    }
-    if (step > 0)
-        child[n++] = v - step;
-    while (step > 0 && v + step > m)
-        step /= 2;
-    if (step > 0)
-        child[n++] = v + step;
-    return n;
-}
-
-/* Convert between ranks v and nodes of tree t.  A mirror is its own inverse;
- * the shift has two directions.
- */
-static int shape_of(int v, int m, int t)
-{
-    return v == 0 || t == 0 ? v : m % 2 == 0 ? m + 1 - v : v % m + 1;
-}
-
-static int shape_from(int v, int m, int t)
-{
-    return v == 0 || t == 0 ? v : m % 2 == 0 ? m + 1 - v : (v + m - 2) % m + 1;
-}
-
-/* The rank at node v of tree t. */
-static int shape_rank(const struct dtn_call *call, int v, int t)
-{
-    return (shape_from(v, call->n - 1, t) + call->root) % call->n;
-}
-
-/* Two ranks have one tree: the second would be the same, and is left empty. */
 static struct place place_make(const struct dtn_call *call, int t)
 {
-    int m = call->n - 1, trees = m > 1 ? 2 : 1, siblings[2];
-    size_t bytes = call->count * dtensor_dtype_size(call->dtype);
-    int v = shape_of((call->me - call->root + call->n) % call->n, m, t);
-    struct place place = { .parent = -1, .depth = shape_depth(v, m) };
+    const size_t bytes = call->count * dtensor_dtype_size(call->dtype);
+    const struct dtn_tree tree = dtn_tree_make(call->n, call->root, call->me,
+                                               t);
+    struct place place = { .depth = tree.depth, .parent = tree.parent,
+        .child_number = tree.child_number, .nchildren = tree.nchildren,
+        .child = { tree.child[0], tree.child[1] } };
 
-    if (t >= trees)
-        return (struct place){ .parent = -1 };
-    place.half = dtn_range_split(bytes, trees, t);
-    place.nchildren = shape_children(v, m, place.child);
-    for (int i = 0; i < place.nchildren; i++)
-        place.child[i] = shape_rank(call, place.child[i], t);
-    if (v > 0) {
-        shape_children(shape_parent(v, m), m, siblings);
-        place.child_number = siblings[0] != v;
-        place.parent = shape_rank(call, shape_parent(v, m), t);
-    }
+    if (t == 0 || call->n > 2)
+        place.half = dtn_range_split(bytes, call->n > 2 ? 2 : 1, t);
     return place;
 }
 
 /* The offset of a rank's slots for tree t; the slots of tree 0 come first. */
 static size_t place_slots(const struct twotree *tt, int rank, int t)
 {
-    int m = tt->call->n - 1, unused[2];
-    int v = (rank - tt->call->root + tt->call->n) % tt->call->n;
-
-    return t == 0 ? 0 : 2 * tt->slot_bytes * (size_t)shape_children(v, m,
-                                                                    unused);
+    return t == 0 ? 0 : 2 * tt->slot_bytes
+         * (size_t)dtn_tree_make(tt->call->n, tt->call->root, rank, 0)
+               .nchildren;
 }
 
 static struct twotree twotree_make(const struct dtn_call *call,
@@ -167,8 +91,7 @@ static struct twotree twotree_make(const struct dtn_call *call,
            && tt.slot_bytes > (size_t)tt.chunks * CHUNK_BYTES)
         tt.chunks++;
     tt.slot_bytes = dtn_range_split(tt.slot_bytes, tt.chunks, 0).bytes;
-    while (1 << tt.height < call->n)
-        tt.height++;
+    tt.height = dtn_tree_height(call->n);
     for (int t = 0; t < 2; t++)
         tt.place[t].acc = place_slots(&tt, call->me, t);
     return tt;
