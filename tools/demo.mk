@@ -10,7 +10,7 @@
 DIR = build/demo
 VERSION := $(shell awk -F'[][]' '/^AC_INIT/ { print $$4 }' configure.ac)
 SOURCES := $(shell find lib transport tools/bench tools/draw tools/cli.c \
-	-name '*.c' ! -path lib/cuda/device.c ! -name 'verbs*') transport/verbs_look.c
+	-name '*.c' ! -path lib/cuda/device.c ! -path '*/verbs/*') transport/verbs/look.c
 OBJECTS := $(SOURCES:%.c=$(DIR)/%.o)
 # The longest first, or one CPU waits for it at the end.
 SLOW := $(patsubst %,$(DIR)/lib/%.o,base/reduce math/pointwise)

@@ -1,6 +1,6 @@
 /* device.h - the RDMA devices of this machine, as plain facts
  *
- * verbs_look.c asks libibverbs for the facts.  device.c chooses port, GID and
+ * verbs/look.c asks libibverbs for the facts.  device.c chooses port, GID and
  * partition and says why: pure functions of the facts.  Nothing here needs the
  * headers of libibverbs: a build without it has the same functions and finds no
  * devices.

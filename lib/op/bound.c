@@ -6,7 +6,7 @@
  */
 #include "op/bound.h"
 #include "op/kernels.h"
-#include "op/local.h"
+#include "op/local/local.h"
 #include "op/own.h"
 #include "op/words.h"
 #include "base/error.h"

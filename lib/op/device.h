@@ -13,7 +13,7 @@
 #include "math/norm.h"
 #include "math/pointwise.h"
 #include "math/reduction.h"
-#include "op/local.h"
+#include "op/local/local.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,7 +3,7 @@
 #define DTN_OP_KERNELS_H
 
 #include "op/cache.h"
-#include "op/local.h"
+#include "op/local/local.h"
 #include "dtensor.h"
 
 #include <stdbool.h>

@@ -2,7 +2,7 @@
 #ifndef DTN_OP_OWN_H
 #define DTN_OP_OWN_H
 
-#include "op/local.h"
+#include "op/local/local.h"
 #include "op/rule.h"
 #include "dtensor.h"
 

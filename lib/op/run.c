@@ -12,7 +12,7 @@
 #include "op/cache.h"
 #include "op/collective.h"
 #include "op/kernels.h"
-#include "op/local.h"
+#include "op/local/local.h"
 #include "op/rule.h"
 #include "op/staged.h"
 #include "op/words.h"

@@ -3,7 +3,7 @@
 #define DTN_OP_STAGED_H
 
 #include "op/bound.h"
-#include "op/local.h"
+#include "op/local/local.h"
 #include "dtensor.h"
 
 /* Run the local function on copies of the inputs, made in `work`, and copy the

@@ -19,12 +19,12 @@
 #include <string.h>
 
 #ifdef HAVE_VERBS
-#include "transport/verbs.h"
-#include "transport/verbs_device.h"
-#include "transport/verbs_meet.h"
-#include "transport/verbs_peer.h"
-#include "transport/verbs_queue.h"
-#include "transport/verbs_readback.h"
+#include "transport/verbs/verbs.h"
+#include "transport/verbs/device.h"
+#include "transport/verbs/meet.h"
+#include "transport/verbs/peer.h"
+#include "transport/verbs/queue.h"
+#include "transport/verbs/readback.h"
 #endif
 
 /* ------------------------------------------------------------- the file --- */

@@ -17,7 +17,7 @@
 #include "sched/call.h"
 #include "sched/emit/emit.h"
 #include "sched/sched.h"
-#include "transport/tcp.h"
+#include "transport/tcp/tcp.h"
 #include "dtensor.h"
 #include "tests/support/ranks.h"
 #include "tests/support/tap.h"

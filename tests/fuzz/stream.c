@@ -8,7 +8,7 @@
  * and four of the place in the region; then its bytes.
  */
 #include "base/log.h"
-#include "transport/tcp.h"
+#include "transport/tcp/tcp.h"
 #include "transport/transport.h"
 #include "dtensor.h"
 #include "tests/fuzz/targets.h"

@@ -16,7 +16,7 @@
 #include "random/generator.h"
 #include "redist/plan.h"
 #include "tensor/tensor.h"
-#include "transport/tcp.h"
+#include "transport/tcp/tcp.h"
 #include "dtensor.h"
 #include "tests/support/ranks.h"
 

@@ -13,8 +13,8 @@
 #include "base/wait.h"
 #include "job/ctx.h"
 #include "job/wiring.h"
-#include "transport/verbs.h"
-#include "transport/verbs_peer.h"
+#include "transport/verbs/verbs.h"
+#include "transport/verbs/peer.h"
 #include "dtensor.h"
 #include "tests/support/job.h"
 

@@ -5,7 +5,7 @@
  */
 #include "base/compiler.h"
 #include "transport/transport.h"
-#include "transport/verbs.h"
+#include "transport/verbs/verbs.h"
 #include "tests/support/wire.h"
 
 #include <stdbool.h>

@@ -18,7 +18,7 @@
 #include "device/cuda/cuda.h"
 #include "device/cuda/driver.h"
 #include "job/ctx.h"
-#include "transport/verbs.h"
+#include "transport/verbs/verbs.h"
 #include "dtensor.h"
 #include "tests/rdma/gpucalls.h"
 #include "tests/rdma/rxe_verbs.h"

@@ -5,10 +5,10 @@
  * keys have not arrived, must go by the first.
  */
 #include "transport/transport.h"
-#include "transport/verbs.h"
-#include "transport/verbs_keys.h"
-#include "transport/verbs_memory.h"
-#include "transport/verbs_queue.h"
+#include "transport/verbs/verbs.h"
+#include "transport/verbs/keys.h"
+#include "transport/verbs/memory.h"
+#include "transport/verbs/queue.h"
 #include "dtensor.h"
 #include "tests/support/wire.h"
 

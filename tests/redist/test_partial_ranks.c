@@ -14,7 +14,7 @@
 #include "mesh/mesh.h"
 #include "redist/plan.h"
 #include "tensor/tensor.h"
-#include "transport/tcp.h"
+#include "transport/tcp/tcp.h"
 #include "dtensor.h"
 #include "tests/support/tensor_job.h"
 

@@ -6,7 +6,7 @@
  * which orders the stores themselves may be seen is for
  * tests/transport/test_shm_interleavings.
  */
-#include "transport/shm.h"
+#include "transport/shm/shm.h"
 #include "transport/transport.h"
 #include "tests/sim/kernel.h"
 #include "tests/sim/sim.h"

@@ -1,4 +1,4 @@
-/* modelled_shm.c - transport/shm.c and shm_signal.c, with hooks
+/* modelled_shm.c - transport/shm/shm.c and shm/signal.c, with hooks
  *
  * The two files are compiled here as they are, except that atomic operations
  * and memcpy() go to interleave.h.  The queue is of MODELLED_DEPTH signals, 2
@@ -15,7 +15,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "transport/process.h"
-#include "transport/shm.h"
+#include "transport/shm/shm.h"
 #include "tests/transport/interleave.h"
 #include "tests/transport/modelled_shm.h"
 
@@ -46,8 +46,8 @@ static void kept(const void *mem)
 #define dtn_shm_detach(shm) kept(shm)
 #define dtn_arena_free(arena, mem) kept(mem)
 #define free(mem) kept(mem)
-#include "transport/shm.c"
-#include "transport/shm_signal.c"
+#include "transport/shm/shm.c"
+#include "transport/shm/signal.c"
 #undef memcpy
 #undef free
 

@@ -1,7 +1,7 @@
 /* plays_kept.c - scenarios about data of a signal that the transport keeps */
 #include "base/compiler.h"
 #include "base/wait.h"
-#include "transport/tcp.h"
+#include "transport/tcp/tcp.h"
 #include "transport/transport.h"
 #include "dtensor.h"
 #include "tests/support/wire.h"

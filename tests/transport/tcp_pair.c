@@ -1,7 +1,7 @@
 /* tcp_pair.c - a connection of the tcp transport whose peer is the test */
 #include "tests/transport/tcp_pair.h"
 #include "base/log.h"
-#include "transport/tcp.h"
+#include "transport/tcp/tcp.h"
 
 #include <stdlib.h>
 #include <sys/epoll.h>

@@ -2,7 +2,7 @@
 #ifndef TESTS_TCP_PAIR_H
 #define TESTS_TCP_PAIR_H
 
-#include "transport/tcp.h"
+#include "transport/tcp/tcp.h"
 
 #include <stddef.h>
 

@@ -7,7 +7,7 @@
  * second broadcast of 32 KiB did, and a peer that has sent all that it may
  * could wait for one that never comes.
  */
-#include "transport/tcp.h"
+#include "transport/tcp/tcp.h"
 #include "transport/transport.h"
 #include "dtensor.h"
 #include "tests/support/tap.h"

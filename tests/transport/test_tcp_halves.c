@@ -7,7 +7,7 @@
  * Without this test, data could be written to memory that its owner has freed,
  * and the half that had come could be lost.
  */
-#include "transport/tcp.h"
+#include "transport/tcp/tcp.h"
 #include "transport/transport.h"
 #include "dtensor.h"
 #include "tests/support/tap.h"

@@ -10,7 +10,7 @@
  * the memory of a job.
  */
 #include "base/seal.h"
-#include "transport/tcp.h"
+#include "transport/tcp/tcp.h"
 #include "transport/transport.h"
 #include "dtensor.h"
 #include "tests/support/wire.h"

@@ -11,7 +11,7 @@
 
 #include "base/compiler.h"
 #include "base/wait.h"
-#include "transport/tcp.h"
+#include "transport/tcp/tcp.h"
 #include "transport/transport.h"
 #include "dtensor.h"
 #include "tests/support/rdma.h"

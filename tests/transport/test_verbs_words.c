@@ -21,15 +21,15 @@
 #include "tests/support/tap.h"
 
 #ifdef HAVE_VERBS
-#include "transport/verbs.h"
-#include "transport/verbs_device.h"
-#include "transport/verbs_events.h"
-#include "transport/verbs_fail.h"
-#include "transport/verbs_lane.h"
-#include "transport/verbs_meet.h"
-#include "transport/verbs_put.h"
-#include "transport/verbs_queue.h"
-#include "transport/verbs_words.h"
+#include "transport/verbs/verbs.h"
+#include "transport/verbs/device.h"
+#include "transport/verbs/events.h"
+#include "transport/verbs/fail.h"
+#include "transport/verbs/lane.h"
+#include "transport/verbs/meet.h"
+#include "transport/verbs/put.h"
+#include "transport/verbs/queue.h"
+#include "transport/verbs/words.h"
 #endif
 
 #include <errno.h>
