@@ -373,6 +373,27 @@ static void test_choose(void)
        "collectives and algorithms have names");
 }
 
+/* How many puts does the ring make of a broadcast of 2 MiB over n ranks? */
+static int ring_puts(int n)
+{
+    struct dtensor_error err;
+    int puts = 0;
+
+    now.emitter = dtn_emitters;
+    while (now.emitter->coll != DTN_COLL_BROADCAST
+           || now.emitter->algorithm != DTN_ALG_RING)
+        now.emitter++;
+    now.call = (struct dtn_call){ .coll = DTN_COLL_BROADCAST, .n = n,
+                                  .dtype = DTENSOR_F64, .count = 1 << 18 };
+    if (case_emit(&now, &err) != 0)
+        return -1;
+    for (int r = 0; r < n; r++)
+        for (int s = 0; s < now.scheds[r].nsteps; s++)
+            puts += now.scheds[r].steps[s].op == DTN_OP_PUT;
+    case_fini(&now);
+    return puts;
+}
+
 int main(void)
 {
     clock_t begin = clock();
@@ -381,6 +402,8 @@ int main(void)
         test_row(e);
     test_bytes();
     test_choose();
+    ok(ring_puts(2) == 1 && ring_puts(3) == 2 * 32, "a chain of two ranks has "
+       "one chunk, since nobody forwards; one of three has 32");
     note("%d cases in %.1f s", ncases,
          (double)(clock() - begin) / CLOCKS_PER_SEC);
     return done();

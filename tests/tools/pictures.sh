@@ -77,7 +77,8 @@ is "a ring of 8 has 14 messages and a barrier's worth of signals for each rank" 
     "$(grep -c 'marker-end="url(#head[0-7])"' "$dir/x.svg")" 112
 svg "the schedule of a barrier has signals" "$plan" barrier --mesh 6 --svg -- "rank 5" \
     "barrier by direct over 6 ranks" "no data; dashed: signals"
-svg "a schedule between hosts" "$plan" broadcast --size 64K --mesh 16 --per-host 4 --svg -- \
+svg "a schedule between hosts" "$plan" broadcast --size 64K --mesh 16 --per-host 4 \
+    --algorithm hierarchical --svg -- \
     "broadcast by hierarchical" "rank" "15"
 for file in two-nodes 128-nodes; do
     cp "$top_srcdir/conf/$file.ini" "$dir" && chmod 600 "$dir/$file.ini"

@@ -28,7 +28,7 @@ struct dtn_log;
 struct dtn_transport_conf;
 
 #define DTN_TCP_MAGIC UINT64_C(0x6474656e74637031)    /* "dtentcp1"           */
-#define DTN_TCP_PUT_MAX ((size_t)64 << 10)    /* bytes of one PUT frame       */
+#define DTN_TCP_PUT_MAX ((size_t)8 << 20)     /* bytes of one PUT frame       */
 #define DTN_TCP_ROW_BYTES ((size_t)4 << 10)   /* copying them at both ends    */
                                               /* takes 1.6 us, as one put     */
 #define DTN_TCP_STAGE_BYTES ((size_t)72 << 10)        /* read ahead: the      */

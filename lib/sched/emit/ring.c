@@ -230,7 +230,8 @@ int dtn_emit_allgather_ring(const struct dtn_call *call,
 /* ------------------------------------------------------------------ chains */
 
 /* A chain from the root around the ring to the rank before the root.  That rank
- * forwards nothing, so it needs one DATA for all chunks.
+ * forwards nothing, so it needs one DATA for all chunks.  Of two ranks none
+ * forwards, and one chunk is enough: each is a message of its own.
  */
 int dtn_emit_broadcast_ring(const struct dtn_call *call,
                             struct dtn_sched *sched, struct dtensor_error *err)
@@ -240,7 +241,8 @@ int dtn_emit_broadcast_ring(const struct dtn_call *call,
     bool first = me == call->root, last = after == call->root;
     bool to_last = dtn_neighbour(call, 2) == call->root;
     size_t bytes = call->count * dtensor_dtype_size(call->dtype);
-    int chunks = chunk_count(bytes, CHAIN_CHUNK_BYTES, CHAIN_CHUNKS_MAX);
+    int chunks = call->n == 2 ? 1
+               : chunk_count(bytes, CHAIN_CHUNK_BYTES, CHAIN_CHUNKS_MAX);
 
     dtn_emit_begin(sched, "broadcast ring", call);
     sched->exposed[DTN_OUT] = !first;
