@@ -336,13 +336,13 @@ static double hosts_scratch(const struct dtn_model *model,
                             double block)
 {
     const int rails = dtn_model_rails(model);
-    const double cargo = ceil((double)model->locals / rails) * block;
-    double share = emitter->undivided ? whole : whole / rails;
+    const double share = ceil((double)model->locals / rails) * block;
+    double bytes = emitter->undivided ? whole : whole / rails;
 
     if (model->uneven && block > 0)
-        share = fmin(whole, cargo * model->hosts);
-    return weight_scratch(model, &emitter->between_hosts, model->hosts, share,
-                          cargo, call) + (model->uneven ? cargo : 0);
+        bytes = fmin(whole, share * model->hosts);
+    return weight_scratch(model, &emitter->between_hosts, model->hosts, bytes,
+                          share, call) + (model->uneven ? share : 0);
 }
 
 /* With private counts the only scratch is that of eager messages. */

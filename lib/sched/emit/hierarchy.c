@@ -153,7 +153,7 @@ void dtn_rail_flush(const struct dtn_hierarchy *h)
 
 /* ------------------------------------------------------------------ ranges */
 
-size_t dtn_cargo_bytes(const struct dtn_hierarchy *h, int rail, int host,
+size_t dtn_share_bytes(const struct dtn_hierarchy *h, int rail, int host,
                        int end)
 {
     size_t bytes = 0;
@@ -164,7 +164,7 @@ size_t dtn_cargo_bytes(const struct dtn_hierarchy *h, int rail, int host,
     return bytes;
 }
 
-bool dtn_cargo_shared(const struct dtn_hierarchy *h)
+bool dtn_share_mixed(const struct dtn_hierarchy *h)
 {
     return h->local + h->nrails < dtn_locals(h, h->host);
 }

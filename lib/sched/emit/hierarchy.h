@@ -104,14 +104,14 @@ struct dtn_range dtn_rail_block(const struct dtn_hierarchy *h, int rail);
 struct dtn_range dtn_rail_part(const struct dtn_hierarchy *h, int rail,
                                int host);
 
-/* The *cargo* of a rail on a host are the blocks of its locals rail, rail +
+/* The *share* of a rail on a host are the blocks of its locals rail, rail +
  * nrails, rail + 2 nrails, ...  Its bytes up to local `end`.
  */
-size_t dtn_cargo_bytes(const struct dtn_hierarchy *h, int rail, int host,
+size_t dtn_share_bytes(const struct dtn_hierarchy *h, int rail, int host,
                        int end);
 
-/* Has this owner's cargo blocks of other locals? */
-bool dtn_cargo_shared(const struct dtn_hierarchy *h);
+/* Has this owner's share blocks of other locals? */
+bool dtn_share_mixed(const struct dtn_hierarchy *h);
 
 /* All ranks load the blocks from the OUT of the owners on their host. */
 void dtn_hierarchy_share(const struct dtn_hierarchy *h);

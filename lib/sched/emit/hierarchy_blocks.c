@@ -1,13 +1,13 @@
 /* hierarchy_blocks.c - all-gather and reduce-scatter over hosts
  *
  * Each position has its own block.  An owner is responsible for the blocks of
- * its rail, its *cargo*: with equal hosts its own block.  In an all-gather over
+ * its rail, its *share*: with equal hosts its own block.  In an all-gather over
  * hosts {0 1} and {2 3} rank 0 puts block 0 into the OUT of rank 2, from which
  * ranks 2 and 3 share it; ranks 1 and 3 do the same with their blocks.  In a
  * reduce-scatter rank 0 folds blocks 0 and 2 over its host and puts its sum of
  * block 2 into a slot of rank 2, which folds the slots of all hosts.
  *
- * ACC of an owner in a reduce-scatter, for its cargo {a, b} and 2 hosts:
+ * ACC of an owner in a reduce-scatter, for its share {a, b} and 2 hosts:
  *
  *     slots of a, slots of b   |   sums to send   |   results of other locals
  */
@@ -32,7 +32,7 @@ static void gather_load(const struct dtn_hierarchy *h, int b, int p,
                    block.bytes);
 }
 
-/* An owner loads its cargo and puts it into the OUT of the rail's other owners.
+/* An owner loads its share and puts it into the OUT of the rail's other owners.
  */
 static void gather_send(const struct dtn_hierarchy *h)
 {
@@ -135,7 +135,7 @@ static struct dtn_span block_slot(const struct dtn_hierarchy *h, int host,
                                   int l, int slot)
 {
     int rail = l % h->nrails, p = dtn_local_at(h, host, l);
-    size_t before = (size_t)h->nhosts * dtn_cargo_bytes(h, rail, host, l);
+    size_t before = (size_t)h->nhosts * dtn_share_bytes(h, rail, host, l);
 
     return dtn_span_at(dtn_local_at(h, host, rail), DTN_ACC,
                        before
@@ -148,32 +148,32 @@ static struct dtn_span block_result(const struct dtn_hierarchy *h, int l)
     int rail = l % h->nrails, p = dtn_local_at(h, h->host, l);
     int owner = dtn_local_at(h, h->host, rail);
     size_t offset = (size_t)h->nhosts
-                  * dtn_cargo_bytes(h, rail, h->host, h->call->n);
+                  * dtn_share_bytes(h, rail, h->host, h->call->n);
 
     if (p == owner)
         return dtn_span_at(p, DTN_OUT, 0);
     for (int k = 0; k < h->nhosts; k++)
         if (k != h->host)
-            offset += dtn_cargo_bytes(h, rail, k, h->call->n);
+            offset += dtn_share_bytes(h, rail, k, h->call->n);
     return dtn_span_at(owner, DTN_ACC, offset
-                       + dtn_cargo_bytes(h, rail, h->host, l)
+                       + dtn_share_bytes(h, rail, h->host, l)
                        - dtn_call_block(h->call, owner).bytes);
 }
 
 /* Bytes of an owner's ACC. */
 static size_t scatter_room(const struct dtn_hierarchy *h)
 {
-    size_t own = dtn_cargo_bytes(h, h->local, h->host, h->call->n);
+    size_t own = dtn_share_bytes(h, h->local, h->host, h->call->n);
     size_t bytes = (size_t)h->nhosts * own + own
                  - dtn_call_block(h->call, h->call->me).bytes;
 
     for (int k = 0; k < h->nhosts; k++)
         if (k != h->host)
-            bytes += dtn_cargo_bytes(h, h->local, k, h->call->n);
+            bytes += dtn_share_bytes(h, h->local, k, h->call->n);
     return bytes;
 }
 
-/* An owner folds its host's terms for the cargo of the i-th host after it, and
+/* An owner folds its host's terms for the share of the i-th host after it, and
  * puts the sums into the slots there; `sending` is the next free place for a
  * sum.
  */
@@ -206,7 +206,7 @@ static void scatter_own(const struct dtn_hierarchy *h)
 {
     struct dtn_span sending = dtn_span_at(
         h->call->me, DTN_ACC,
-        (size_t)h->nhosts * dtn_cargo_bytes(h, h->local, h->host, h->call->n));
+        (size_t)h->nhosts * dtn_share_bytes(h, h->local, h->host, h->call->n));
 
     for (int i = 1; i <= h->nhosts; i++)
         scatter_send(h, i, &sending);

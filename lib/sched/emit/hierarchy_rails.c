@@ -6,9 +6,9 @@
  *
  *     allreduce         fold block r over the host; allreduce of the block;
  *                       load the others' blocks
- *     reduce-scatter    fold the rail's cargo of all hosts over this one;
+ *     reduce-scatter    fold the rail's share of all hosts over this one;
  *                       reduce-scatter of it; load the result from its owner
- *     all-gather        all-gather of the rail's cargo into TMP; load that of
+ *     all-gather        all-gather of the rail's share into TMP; load that of
  *                       all rails
  *     all-to-all        load what the ranks of this host send to the ranks of
  *                       the rail; all-to-all of these blocks
@@ -116,10 +116,10 @@ static struct dtn_span scatter_result(const struct dtn_hierarchy *h, int l)
 
     if (rail + h->nrails >= dtn_locals(h, h->host))
         return dtn_span_at(owner, DTN_OUT, 0);
-    return dtn_span_at(owner, DTN_ACC, dtn_cargo_bytes(h, rail, h->host, l));
+    return dtn_span_at(owner, DTN_ACC, dtn_share_bytes(h, rail, h->host, l));
 }
 
-/* Fold the cargo of all hosts over this one. */
+/* Fold the share of all hosts over this one. */
 static void scatter_fold(const struct dtn_hierarchy *h, struct dtn_span sum)
 {
     for (int k = 0; k < h->nhosts; k++)
@@ -133,7 +133,7 @@ static void scatter_fold(const struct dtn_hierarchy *h, struct dtn_span sum)
         }
 }
 
-/* The rail reduces its cargo and scatters it over the hosts. */
+/* The rail reduces its share and scatters it over the hosts. */
 static void scatter_own(const struct dtn_hierarchy *h)
 {
     struct dtn_rail rail = dtn_rail_make(h);
@@ -177,7 +177,7 @@ int dtn_emit_reduce_scatter_rail_halving(const struct dtn_call *call,
 
 /* ------------------------------------------------------------- all-gather */
 
-/* Load the cargo of the rail of `owner`, of all hosts, from its TMP. */
+/* Load the share of the rail of `owner`, of all hosts, from its TMP. */
 static void gather_rail(const struct dtn_hierarchy *h, int owner)
 {
     size_t at = 0;
@@ -195,7 +195,7 @@ static void gather_rail(const struct dtn_hierarchy *h, int owner)
         }
 }
 
-/* Load the cargo of this host. */
+/* Load the share of this host. */
 static void gather_load(const struct dtn_hierarchy *h, struct dtn_span place)
 {
     for (int l = h->local; l < dtn_locals(h, h->host); l += h->nrails) {
@@ -207,7 +207,7 @@ static void gather_load(const struct dtn_hierarchy *h, struct dtn_span place)
     }
 }
 
-/* The rail gathers its cargo in TMP. */
+/* The rail gathers its share in TMP. */
 static void gather_own(const struct dtn_hierarchy *h)
 {
     struct dtn_rail rail = dtn_rail_make(h);
@@ -218,14 +218,14 @@ static void gather_own(const struct dtn_hierarchy *h)
     all = dtn_call_blocks(&among, 0, h->nhosts).bytes;
     rail.place[DTN_OUT].space = DTN_TMP;
     rail.place[DTN_TMP].offset = all;
-    if (dtn_cargo_shared(h)) {
+    if (dtn_share_mixed(h)) {
         rail.place[DTN_IN] = dtn_span_at(h->call->me, DTN_TMP, all);
         rail.place[DTN_TMP].offset += dtn_call_block(&among, h->host).bytes;
     }
     dtn_rail_open(&rail, &among, dtn_emit_allgather_bruck);
     h->sched->exposed[DTN_TMP] = true;
     rails_meet(h, DTN_PAIRS_GATHER);
-    if (dtn_cargo_shared(h))
+    if (dtn_share_mixed(h))
         gather_load(h, rail.place[DTN_IN]);
     dtn_rail_run(&rail);
     dtn_local_signal(h, DTN_TAG_DATA, DTN_PAIRS_FROM_OWNER);

@@ -9,7 +9,7 @@
  * were folded over the host.
  *
  * If hosts have unequal numbers of ranks, a rank of a rail sends and receives
- * the blocks of all its cargo (hierarchy.h) as one block.
+ * the blocks of all its share (hierarchy.h) as one block.
  *
  * Example: an allreduce of 32 KiB over 512 hosts of 8 ranks.  Each rail has 4
  * KiB, which go to 9 hosts and come from 9, in parts of 2 KiB, 1 KiB, ...  A
@@ -70,7 +70,7 @@ void dtn_rail_blocks(struct dtn_rail *rail, struct dtn_call *call)
     starts = counts + n;
     starts[0] = 0;
     for (int k = 0; k < h->nhosts; k++) {
-        counts[k] = dtn_cargo_bytes(h, h->local, k, h->call->n) / elem_bytes;
+        counts[k] = dtn_share_bytes(h, h->local, k, h->call->n) / elem_bytes;
         starts[k + 1] = starts[k] + counts[k];
     }
     call->counts = counts;

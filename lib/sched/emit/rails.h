@@ -24,7 +24,7 @@ struct dtn_rail dtn_rail_make(const struct dtn_hierarchy *h);
 /* The call among the hosts: `count` elements, no counts. */
 struct dtn_call dtn_rail_call(const struct dtn_hierarchy *h, size_t count);
 
-/* Blocks of the hosts: the cargo of this rail, if not all are as long. */
+/* Blocks of the hosts: the share of this rail, if not all are as long. */
 void dtn_rail_blocks(struct dtn_rail *rail, struct dtn_call *call);
 
 /* Make the schedule of a call among the hosts, and append its first READY: they
