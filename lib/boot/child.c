@@ -3,9 +3,9 @@
  * A connection is a stranger until it has sent HELLO, and before that, from
  * another host, the proof that it belongs to the job (knock.c).  For that a
  * stranger has two seconds; it occupies one descriptor and one place, and no
- * memory is allocated for what it sends.  At most 64 more strangers than twice
- * the expected children are kept, and eight that have not said which job they
- * are of: each turn looks at all of them.  The oldest of the eight goes first.
+ * memory is allocated for what it sends.  At most 64 more strangers than
+ * expected children are kept, and eight that have not said which job they are
+ * of: each turn looks at all of them.  The oldest of the eight goes first.
  * So a port scanner costs the job nothing; it is only counted.
  *
  * Between two turns over the ranks that are known, 16 connections are taken.
@@ -103,7 +103,7 @@ static void child_evict(struct dtn_boot *boot)
         nobodies += child_is_nobody(link);
     }
     if (nobodies > CHILD_NOBODIES ||
-        strangers > 2 * boot->nexpected + DTN_BOOT_STRANGERS)
+        strangers > boot->nexpected + DTN_BOOT_STRANGERS)
         child_stranger(boot, first);
 }
 

@@ -33,7 +33,7 @@ static bool places_resize(struct dtn_boot *boot, size_t n)
 /* The places of those that are dropped are free after the turn. */
 bool dtn_boot_places_make(struct dtn_boot *boot)
 {
-    return places_resize(boot, 3 * (size_t)boot->nexpected
+    return places_resize(boot, 2 * (size_t)boot->nexpected
                                + DTN_BOOT_STRANGERS + DTN_BOOT_ACCEPTS);
 }
 

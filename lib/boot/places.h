@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 /* Room for all that may come before they prove that they belong to the job:
- * this many more strangers are kept than twice the expected children.
+ * this many more strangers are kept than there are expected children.
  */
 #define DTN_BOOT_STRANGERS 64
 #define DTN_BOOT_ACCEPTS 16       /* connections of other hosts at a time     */

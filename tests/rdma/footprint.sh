@@ -10,7 +10,7 @@
 . "$top_srcdir/tests/rdma/inside.sh"
 page=$top_srcdir/man/dtensor-rdma.7
 base=$(((1 << 20) + (20 << 10)))           # stage, datagrams
-lane=$((137600 + (64 << 10)))              # for one peer: lane, box
+lane=137600                                # for one peer
 
 per_rank=2500                              # of the heap, at most
 
@@ -80,7 +80,7 @@ mib() { awk -v b="$1" 'BEGIN { printf "%.1f MiB", b / 1048576 }'; }
 # The page has a row for each of these, and the formulas' numbers in it.
 bad=0
 for n in 2 3 4 6 8 12 16 1024 100000; do
-    start=$((base + $(peers_of_ring $n) * 137600))
+    start=$((base + $(peers_of_ring $n) * lane))
     row=$(printf '%s\t' $n "$(peers_of_ring $n)" "$(peers_of_doubling $n)" \
         "$(peers_of_bruck $n)" "$(peers_of_direct $n)" "$(mib $start)")
     grep -qF "$row" "$page" || { echo "# no row $row" && bad=1; }
