@@ -9,7 +9,7 @@
  * those that face strangers.
  */
 #include "dtensor.h"
-#include "tests/boot/boot_job.h"
+#include "tests/support/hosts.h"
 #include "tests/support/world.h"
 
 #include <dirent.h>
@@ -20,6 +20,8 @@
 #include <unistd.h>
 
 enum { RANKS = 4, LISTENS = 0x0a, LOOPBACK_2 = 0x0200007f };
+
+static const struct hosts hosts = { .n = 2, .ranks = { 2, 2 } };
 
 /* Is this socket one of this process? */
 static bool socket_is_mine(unsigned long inode)
@@ -68,16 +70,13 @@ static int count_listeners(const char *table, unsigned address, int *elsewhere)
 
 static void rank_main(int rank, int n, void *arg)
 {
-    const int host = rank / 2;
-    const unsigned address = LOOPBACK_2 + ((unsigned)host << 24);
+    const unsigned address = LOOPBACK_2 + ((unsigned)rank / 2 << 24);
     struct world world;
     int elsewhere = 0, listeners;
 
     (void)n;
     (void)arg;
-    setenv("DTN_HOST", host ? "n1" : "n0", 1);
-    ranks_setenv("DTN_LOCAL_RANK", rank % 2);
-    ranks_setenv("DTN_LOCAL_SIZE", 2);
+    hosts_be(&hosts, rank);
     world_open(&world);
     need(dtensor_barrier(world.mesh, &world.err) == 0, "%s", world.err.text);
     listeners = count_listeners("/proc/net/tcp", address, &elsewhere)
@@ -92,17 +91,9 @@ static void rank_main(int rank, int n, void *arg)
 int main(void)
 {
     char path[64];
-    FILE *file;
 
-    job_init();
     snprintf(path, sizeof path, "listeners-%d.ini", (int)getpid());
-    file = fopen(path, "w");
-    if (!file)
-        return 99;
-    fprintf(file, "[cluster]\nversion = 1\n[nodes \"all\"]\nhosts = n[0-1]\n"
-            "addresses = 127.0.0.[2-3]\nranks = 2\n[transport]\nport = %d\n"
-            "inter_node = tcp\n", job_port);
-    fclose(file);
+    hosts_write(&hosts, path, "", "");
     setenv("DTN_CLUSTER", path, 1);
     ok(ranks_run(RANKS, 20, rank_main, NULL, NULL) == 0, "all sockets that "
        "listen do so at the address of their host");

@@ -19,6 +19,7 @@
 #include "tests/boot/boot_job.h"
 #include "tests/support/allocations.h"
 #include "tests/support/gate.h"
+#include "tests/support/hosts.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -45,6 +46,7 @@ static struct start {             /* [RANKS] of dtensor_init()                */
 static long memory[2];            /* bytes of rank 0: alone, among strangers  */
 static long times[2];             /* how often it asked for some              */
 static char path[64];             /* of the cluster file                      */
+static const struct hosts hosts = { .n = 2, .ranks = { RANKS / 2, RANKS / 2 } };
 
 /* -------------------------------------------------------------- a crowd --- */
 
@@ -186,21 +188,6 @@ static int64_t join_ns(bool crowded)
     return ns;
 }
 
-static void file_write(void)
-{
-    FILE *file;
-
-    snprintf(path, sizeof path, "strangers-%d.ini", (int)getpid());
-    file = fopen(path, "w");
-    if (!file)
-        exit(99);
-    fprintf(file, "[cluster]\nversion = 1\n[nodes \"all\"]\nhosts = n[0-1]\n"
-            "addresses = 127.0.0.[2-3]\nranks = %d\n[transport]\nport = %d\n"
-            "inter_node = tcp\nconnect_timeout = 60s\n",
-            RANKS / 2, job_port);
-    fclose(file);
-}
-
 static void rank_starts(int rank, int n, void *arg)
 {
     struct dtensor_ctx *ctx = NULL;
@@ -210,9 +197,7 @@ static void rank_starts(int rank, int n, void *arg)
 
     (void)n;
     (void)arg;
-    setenv("DTN_HOST", rank < RANKS / 2 ? "n0" : "n1", 1);
-    ranks_setenv("DTN_LOCAL_RANK", rank % (RANKS / 2));
-    ranks_setenv("DTN_LOCAL_SIZE", RANKS / 2);
+    hosts_be(&hosts, rank);
     if (rank >= RANKS / 2)
         gate_pass(&late);
     start = dtn_now_ns();
@@ -284,6 +269,7 @@ int main(void)
     limit.rlim_cur = limit.rlim_max < 4096 ? limit.rlim_max : 4096;
     setrlimit(RLIMIT_NOFILE, &limit);
     job_init();
+    job_port = hosts_port();
     job = job_even(2, RANKS / 2);
     test_kept();
     compare(join_ns, "to join");
@@ -293,7 +279,8 @@ int main(void)
     gate_make(&late);
     starts = mmap(NULL, RANKS * sizeof *starts, PROT_READ | PROT_WRITE,
                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    file_write();
+    snprintf(path, sizeof path, "strangers-%d.ini", (int)getpid());
+    hosts_write(&hosts, path, "", "");
     compare(start_ns, "dtensor_init()");
     ok(times[0] > 0 && times[1] == times[0] && memory[1] == memory[0],
        "who has proved nothing gets no memory: rank 0 asks %ld times for %ld "

@@ -9,7 +9,7 @@
  */
 #include "tensor/tensor.h"
 #include "dtensor.h"
-#include "tests/coll/hosts.h"
+#include "tests/support/hosts.h"
 #include "tests/support/world.h"
 
 #include <inttypes.h>

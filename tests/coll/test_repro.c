@@ -15,7 +15,7 @@
 #include "job/ctx.h"
 #include "mesh/mesh.h"
 #include "dtensor.h"
-#include "tests/coll/hosts.h"
+#include "tests/support/hosts.h"
 #include "tests/support/rand.h"
 #include "tests/support/ranks.h"
 

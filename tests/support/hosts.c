@@ -1,9 +1,19 @@
 /* hosts.c - ranks on several hosts, which are addresses of the loopback */
 #include "base/seal.h"
-#include "tests/coll/hosts.h"
+#include "tests/support/hosts.h"
 #include "tests/support/ranks.h"
 
 #include <stdio.h>
+
+/* A rank has its own number, so the first call is before the fork. */
+int hosts_port(void)
+{
+    static int port;
+
+    if (port == 0)
+        port = 20000 + (int)getpid() % 20000;
+    return port;
+}
 
 void hosts_write(const struct hosts *hosts, const char *path,
                  const char *cluster, const char *transport)
@@ -18,7 +28,7 @@ void hosts_write(const struct hosts *hosts, const char *path,
         fprintf(file, "[nodes \"n%d\"]\nhosts = h%d\naddresses = 127.0.0.%d\n"
                 "ranks = %d\n", h, h, h + 2, hosts->ranks[h]);
     fprintf(file, "[transport]\ninter_node = tcp\nconnect_timeout = 20s\n"
-            "port = %d\n%s", 20000 + getpid() % 20000, transport);
+            "port = %d\n%s", hosts_port(), transport);
     fclose(file);
 }
 

@@ -18,6 +18,9 @@ struct hosts {
 void hosts_write(const struct hosts *hosts, const char *path,
                  const char *cluster, const char *transport);
 
+/* The port of the job, which two tests at once hardly share. */
+int hosts_port(void);
+
 /* Be this rank on its host; how many there are on it. */
 int hosts_be(const struct hosts *hosts, int rank);
 
