@@ -10,6 +10,7 @@
 #
 # Without this test, each of a thousand ranks could print the same error.
 . "$top_srcdir/tests/tap.sh"
+. "$top_srcdir/tests/job/hosts.sh"     # all_run
 dir=$(mktemp -d) && cd "$dir" || exit 99
 trap 'rm -rf "$dir"' EXIT
 unset "${!DTN_@}" "${!SLURM@}"
@@ -34,19 +35,6 @@ job_file() {
         'hca = none' '[transport]' "intra_node = $3" 'inter_node = tcp'
 }
 
-# all_run RANKS: wait until all of them are in their calls
-all_run() {
-    local tick r
-    for ((tick = 0; tick < 1200; tick++)); do
-        for ((r = 0; r < $1; r++)); do
-            [ -e "running.$r" ] || break
-        done
-        [ "$r" -lt "$1" ] || return 0
-        sleep 0.05
-    done
-    return 1
-}
-
 while IFS='|' read -r hosts each wire victim; do
     n=$((hosts * each))
     rm -f running.* pid.*
@@ -55,10 +43,10 @@ while IFS='|' read -r hosts each wire victim; do
     timeout -k 1 100 "$top_builddir/dtensor-run" -n $n -C job.ini bash -c '
         export DTN_HOST=n$((DTN_RANK / $0 + 1))
         echo $$ >"pid.$DTN_RANK"
-        exec "$1" "running.$DTN_RANK"' \
+        exec "$1" "running.line.$DTN_RANK"' \
         "$each" "$top_builddir/tests/job/telling_job" 2>said &
     launcher=$!
-    all_run $n || echo "# not all ranks run"
+    all_run line $n || echo "# not all ranks run"
     kill -KILL "$(cat "pid.$victim")"
     wait $launcher
     grep -v '^dtensor-run: ' said >lines
