@@ -9,6 +9,7 @@
  *
  *     own sum   |   sum of child 0   |   sum of child 1
  */
+#include "base/compiler.h"
 #include "sched/call.h"
 #include "sched/emit/emit.h"
 #include "sched/emit/hierarchy.h"
@@ -175,20 +176,18 @@ static void up_send(const struct dtn_trees *tr, int t, int tick)
     dtn_sched_signal(tr->sched, parent, DTN_TAG_DATA);
 }
 
+typedef void up_stage_f(const struct dtn_trees *tr, int t, int tick);
+
+/* In a tick both trees do the first of these, then both the second, ... */
+static up_stage_f *const up_stages[] = {
+    up_fold, up_flush, up_permit, up_receive, up_add, up_send
+};
+
 static void up_tick(const struct dtn_trees *tr, int tick)
 {
-    for (int t = 0; t < 2; t++)
-        up_fold(tr, t, tick);
-    for (int t = 0; t < 2; t++)
-        up_flush(tr, t, tick);
-    for (int t = 0; t < 2; t++)
-        up_permit(tr, t, tick);
-    for (int t = 0; t < 2; t++)
-        up_receive(tr, t, tick);
-    for (int t = 0; t < 2; t++)
-        up_add(tr, t, tick);
-    for (int t = 0; t < 2; t++)
-        up_send(tr, t, tick);
+    for (size_t i = 0; i < DTN_COUNT(up_stages); i++)
+        for (int t = 0; t < 2; t++)
+            up_stages[i](tr, t, tick);
 }
 
 /* Owners tell the locals that their IN is read, and the root on their host that
