@@ -21,8 +21,10 @@ enum dtn_bounce_use {
 struct dtn_bounce {
     struct dtn_bounce *next;      /* another that is free, or NULL            */
     enum dtn_bounce_use use;      /* what it is for                           */
-    unsigned char *mem;           /* in the arena of the context              */
-    size_t bytes;                 /* size of mem                              */
+    unsigned char *base;          /* in the arena of the context              */
+    size_t bytes;                 /* size of the buffer                       */
+    unsigned char *mem;           /* the part that is taken                   */
+    size_t next_offset;           /* of the part to take next                 */
     const struct dtn_memory *pinned;       /* kind that pinned it, or NULL    */
 };
 
@@ -43,6 +45,19 @@ struct dtn_bounce *dtn_bounce_take(struct dtensor_ctx *ctx,
                                    const struct dtn_memory *memory,
                                    size_t bytes);
 void dtn_bounce_give(struct dtensor_ctx *ctx, struct dtn_bounce *bounce);
+
+/* How many calls in succession find different parts of a buffer, if they take
+ * so many bytes by dtn_bounce_take_next().
+ */
+int dtn_bounce_parts(const struct dtensor_ctx *ctx, size_t bytes);
+
+/* Take a part that the calls before have not used lately.  The buffer is for
+ * dtn_bounce_parts() of them.
+ */
+struct dtn_bounce *dtn_bounce_take_next(struct dtensor_ctx *ctx,
+                                        enum dtn_bounce_use use,
+                                        const struct dtn_memory *memory,
+                                        size_t bytes);
 
 /* Free all.  None is taken. */
 void dtn_bounces_fini(struct dtensor_ctx *ctx);

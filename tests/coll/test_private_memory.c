@@ -2,12 +2,13 @@
  * is
  *
  * Real ranks over shared memory, with buffers of malloc() that do not begin at
- * a cache line.  The first ten runs of a plan try every way twice, with small
- * buffers the first eight: each must be right, and equal sums must have equal
- * bits; dtensor_copied_bytes() tells which runs were staged.  Then the fastest
- * way is kept; if ranks found different ones, from the run after on, and where
- * other programs take the CPUs the window is left once or twice.  Staging
- * buffers larger than max_scratch are not kept.
+ * a cache line.  The first runs of a plan try every way four times, and stage
+ * small buffers in up to 32 places, one after the other.  Each run must be
+ * right, and equal sums must have equal bits; dtensor_copied_bytes() tells
+ * which runs were staged.  Then the fastest way is kept; if ranks found
+ * different ones, from the run after on, and where other programs take the CPUs
+ * the window is left once or twice.  Staging buffers larger than max_scratch
+ * are not kept.
  *
  * Without this test, one way of copying could be wrong, and only the timing of
  * a machine would decide whether users meet it.
@@ -22,7 +23,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TRIED = 11, FIRST = 8, KEPT = 24, BUSY = 4, MAX_SCRATCH = 64 << 10 };
+enum { FIRST = 16, BUSY = 4, MAX_SCRATCH = 64 << 10 };
+
+/* No fewer than the runs of the trials. */
+static int tried(size_t count)
+{
+    const size_t bytes = count * sizeof(double);
+
+    return bytes >= 4 << 20 ? 2 * 4
+         : bytes > 256 << 10 ? 5 * 4 : 5 * 4 + 32 + 3;
+}
+
+/* More: a way is kept for some of them. */
+static int runs_of(size_t count)
+{
+    return tried(count) + 13;
+}
 
 static double *room(size_t count, void **mem)
 {
@@ -57,7 +73,7 @@ static void sums(struct world *w, size_t count)
     double *in = room(count, &mem[0]), *out = room(count, &mem[1]);
     double *first = room(count, &mem[2]);
 
-    for (int run = 0; run < KEPT; run++) {
+    for (int run = 0; run < runs_of(count); run++) {
         fill(in, count, w->rank);
         memset(out, 0xff, count * sizeof *out);
         need(dtensor_allreduce(w->mesh, in, out, count, DTENSOR_F64,
@@ -110,7 +126,7 @@ static void copies(struct world *w, size_t count, bool kept_ready)
     if (kept_ready)
         need(dtensor_persistent_create(w->mesh, &call, in, out, &persistent,
                                        &w->err) == 0, "%s", w->err.text);
-    for (int run = 0; run < KEPT; run++) {
+    for (int run = 0; run < runs_of(count); run++) {
         memset(out, 0xff, count * (size_t)w->n * sizeof *out);
         before = dtensor_copied_bytes(w->ctx);
         need(copy_run(w, &call, persistent, in, out) == 0, "%s", w->err.text);
@@ -118,10 +134,10 @@ static void copies(struct world *w, size_t count, bool kept_ready)
         for (int r = 0; r < w->n; r++)
             need_term(out + (size_t)r * count, count, r, run);
         need(copied == 0 || copied == count * sizeof *in
-             || (run == TRIED - 1 && copied == 2 * count * sizeof *in),
+             || (run == tried(count) && copied == 2 * count * sizeof *in),
              "run %d copied %" PRIu64 " bytes", run, copied);
         nstaged += run < FIRST && copied > 0;
-        nchanges += run > TRIED && copied != kept;
+        nchanges += run > tried(count) && copied != kept;
         need(nchanges <= BUSY, "run %d goes another way", run);
         kept = copied;
     }
@@ -138,7 +154,7 @@ static void broadcasts(struct world *w, size_t count)
     void *mem;
     double *buf = room(count, &mem);
 
-    for (int run = 0; run < KEPT; run++) {
+    for (int run = 0; run < runs_of(count); run++) {
         fill(buf, count, w->rank + run);
         need(dtensor_broadcast(w->mesh, 1, buf, count, DTENSOR_F64, &w->err)
              == 0, "%s", w->err.text);
@@ -181,7 +197,7 @@ static void mixed(struct world *w, int shown, size_t count)
         need(dtensor_alloc(w->ctx, all * sizeof *in, &lent[i], &w->err) == 0,
              "%s", w->err.text);
     for (size_t c = 0; c < sizeof colls / sizeof *colls; c++)
-        for (int run = 0; run < KEPT; run++) {
+        for (int run = 0; run < runs_of(count); run++) {
             const struct dtensor_call call = {
                 .coll = colls[c], .count = count, .dtype = DTENSOR_F64,
                 .op = DTENSOR_SUM };

@@ -6,6 +6,7 @@
  *     step.c      runs its steps
  *     ready.c     READY: the address and size of memory
  *     expose.c    how peers access the buffers of a run
+ *     trials.c    which method gives them private memory
  *     direct.c    the same for buffers of a device, in place
  *     window.c    the same for private memory, through a small window
  *     signals.c   signals that devices send each other
@@ -25,7 +26,7 @@
 #include "base/wait.h"
 #include "boot/boot.h"
 #include "coll/exec/bind.h"
-#include "coll/exec/expose.h"
+#include "coll/exec/trials.h"
 #include "coll/exec/peer.h"
 #include "coll/exec/run.h"
 #include "job/group.h"

@@ -13,16 +13,11 @@
  * In a fifth method nothing is exposed: the data pass through a small window
  * (window.c).
  *
- * So the first runs of an executable try all methods in turn, each twice.  The
- * method with the fastest run is kept for the next 120 runs.  Peers try the
- * same method in the same run, but correctness does not depend on that, and the
- * method does not change the order of a sum.  If a run is polled, only the time
- * inside its start, its polls and dtensor_wait() counts.
+ * Which is the fastest is measured, see trials.c.
  */
 #include "coll/exec/expose.h"
 #include "base/copy.h"
 #include "base/units.h"
-#include "base/wait.h"
 #include "boot/boot.h"
 #include "coll/exec/bind.h"
 #include "coll/exec/direct.h"
@@ -30,6 +25,7 @@
 #include "coll/exec/launch.h"
 #include "coll/exec/peer.h"
 #include "coll/exec/run.h"
+#include "coll/exec/trials.h"
 #include "job/await.h"
 #include "job/bounce.h"
 #include "job/ctx.h"
@@ -41,32 +37,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-
-enum {
-    TRIES = 2,                    /* runs of each method                      */
-    PERIOD = 128,                 /* runs from trials to trials               */
-    METHOD_CMA = 1,               /* index in `methods`                       */
-    SLICE_NS = 1000000            /* a time slice, at least                   */
-};
-#define STAGED_MAX_BYTES ((size_t)4 << 20)   /* of a space: staging doubles   */
-                                             /* its memory                    */
-
-/* In the order of the trials; the method that the schedule asks for is the
- * first.
- */
-static const struct dtn_exec_method {
-    bool cma[2];                  /* IN, OUT by cross-memory attach, not      */
-                                  /* staged                                   */
-    bool nt;                      /* IN is staged with non-temporal stores    */
-} methods[DTN_EXEC_NMETHODS] = {
-    { .cma = { false, false } },
-    [METHOD_CMA] = { .cma = { true, true } },
-    { .cma = { false, false }, .nt = true },
-    { .cma = { false, true }, .nt = true },
-    [DTN_EXEC_WINDOW] = { .nt = false },   /* IN and OUT are not exposed      */
-};
-
-/* --------------------------------------------------------------- trials --- */
 
 /* Is some exposed buffer private memory? */
 static bool run_is_private(const struct dtn_exec_run *run)
@@ -81,105 +51,6 @@ static bool run_is_private(const struct dtn_exec_run *run)
                 && !dtn_arena_contains(&run->ctx->arena, run->exec->base[s],
                                        sched->bytes[s]);
     return outside;
-}
-
-/* Are all spaces that peers access so large that none is staged as a whole? */
-static bool trial_is_large(const struct dtn_exec *exec)
-{
-    const struct dtn_sched *sched = &exec->sched;
-    bool large = true;
-
-    for (int s = DTN_IN; s <= DTN_OUT; s++)
-        large &= !sched->exposed[s] || sched->bytes[s] >= STAGED_MAX_BYTES;
-    return large;
-}
-
-/* How many methods differ for this executable, and the i-th to try. */
-static int trial_methods(const struct dtn_exec *exec)
-{
-    return !exec->window ? DTN_EXEC_WINDOW
-         : trial_is_large(exec) ? 2 : DTN_EXEC_NMETHODS;
-}
-
-static int trial_method(const struct dtn_exec *exec, int i)
-{
-    const int n = trial_methods(exec);
-
-    if (n == 2)
-        return i % 2 == 0 ? DTN_EXEC_WINDOW : METHOD_CMA;
-    return (i + (exec->window ? DTN_EXEC_WINDOW
-                              : exec->sched.expose == DTN_EXPOSE_CMA)) % n;
-}
-
-static void trial_begin(struct dtn_exec_run *run)
-{
-    const struct dtn_exec *exec = run->exec;
-    const struct dtn_exec_trials *trials = &exec->trials;
-    const int n = trial_methods(exec);
-
-    run->trial.timed_ns = 0;
-    run->trial.method = trials->best >= 0 ? trials->best
-                                          : trial_method(exec, 0);
-    run->trial.is_private = run_is_private(run);
-    if (run->trial.is_private && trials->runs < TRIES * n)
-        run->trial.method = trial_method(exec, trials->runs);
-    run->windowed = run->trial.is_private
-                 && run->trial.method == DTN_EXEC_WINDOW;
-    if (run->windowed || (run->trial.is_private && trials->runs < TRIES * n))
-        run->trial.timed_ns = dtn_now_ns();
-}
-
-/* The fastest of the first `n` methods. */
-static int trial_best(const struct dtn_exec_trials *trials, int n)
-{
-    int best = 0;
-
-    for (int i = 1; i < n; i++)
-        if (trials->took_ns[i] < trials->took_ns[best])
-            best = i;
-    return best;
-}
-
-/* After a run by the method that is kept.  If other programs use the CPUs, the
- * window waits a time slice for each piece: 8 MiB took a second, and 0.1 s
- * staged.  Then it is not used until the next trials.  If a peer asks for the
- * window, this rank asks for it too, since it would stage in vain.
- */
-static void trial_review(struct dtn_exec_trials *trials,
-                         const struct dtn_exec_run *run)
-{
-    const int other = trial_best(trials, DTN_EXEC_WINDOW);
-
-    if (!run->windowed)
-        return;
-    trials->best = DTN_EXEC_WINDOW;
-    if (run->trial.timed_ns != 0
-        && (dtn_now_ns() - run->trial.timed_ns - SLICE_NS) / 4
-           > trials->took_ns[other])
-        trials->best = other;
-}
-
-static void trial_end(const struct dtn_exec_run *run)
-{
-    struct dtn_exec_trials *trials = &run->exec->trials;
-    const int tried = trials->runs, n = trial_methods(run->exec);
-    const int method = run->windowed ? DTN_EXEC_WINDOW : run->trial.method;
-    int64_t took;
-
-    if (!run->trial.is_private)
-        return;
-    trials->runs = (trials->runs + 1) % PERIOD;
-    if (tried >= TRIES * n) {
-        trial_review(trials, run);
-        return;
-    }
-    took = dtn_now_ns() - run->trial.timed_ns;
-    for (int i = 0; tried == 0 && i < DTN_EXEC_NMETHODS; i++)
-        trials->took_ns[i] = INT64_MAX;
-    if (took < trials->took_ns[method])
-        trials->took_ns[method] = took;
-    if (tried == TRIES * n - 1)
-        trials->best = trial_best(trials, DTN_EXEC_NMETHODS);
 }
 
 /* -------------------------------------------------------------- staging --- */
@@ -202,7 +73,7 @@ static int stage_in(struct dtn_exec_run *run)
     const unsigned char *from = run->exec->base[DTN_IN] + shown.offset;
 
     run->ctx->copied_bytes += shown.bytes;
-    if (!methods[run->trial.method].nt || run->memory != &dtn_host)
+    if (!dtn_run_exposure(run)->nt || run->memory != &dtn_host)
         return dtn_run_done(run, run->memory->ops->copy(run->memory, to, from,
                                                         shown.bytes));
     dtn_copy_nt(to, from, shown.bytes);
@@ -231,8 +102,8 @@ static bool space_by_cma(const struct dtn_exec_run *run, enum dtn_space space)
 
     if (sched->expose == DTN_EXPOSE_STAGED_ONLY || space > DTN_OUT)
         return false;
-    return sched->bytes[space] >= STAGED_MAX_BYTES
-        || methods[run->trial.method].cma[space];
+    return sched->bytes[space] >= DTN_STAGED_MAX_BYTES
+        || dtn_run_exposure(run)->cma[space];
 }
 
 /* Register `mem` as a space with every transport.  EINVAL: it must be staged.
@@ -262,12 +133,14 @@ static int space_register(struct dtn_exec_run *run, enum dtn_space space,
 static int space_bounce(struct dtn_exec_run *run, enum dtn_space space)
 {
     const int mine = run->exposed.bounce[DTN_IN] != NULL;
-    struct dtn_bounce *bounce = dtn_bounce_take(
-        run->ctx, space == DTN_IN ? DTN_BOUNCE_IN : DTN_BOUNCE_OUT, run->memory,
-        run->exec->sched.bytes[space]);
+    const enum dtn_bounce_use use = space == DTN_IN ? DTN_BOUNCE_IN
+                                                    : DTN_BOUNCE_OUT;
+    const size_t bytes = run->exec->sched.bytes[space];
 
-    run->exposed.bounce[space] = bounce;
-    if (bounce)
+    run->exposed.bounce[space] = dtn_run_exposure(run)->turns
+        ? dtn_bounce_take_next(run->ctx, use, run->memory, bytes)
+        : dtn_bounce_take(run->ctx, use, run->memory, bytes);
+    if (run->exposed.bounce[space])
         return 0;
     return run->ctx->bounces.ntaken > mine ? DTENSOR_EAGAIN : DTENSOR_ENOMEM;
 }
@@ -362,7 +235,7 @@ int dtn_expose(struct dtn_exec_run *run)
     memset(run->exposed.name, 0, sizeof run->exposed.name);
     memset(run->exposed.staged, 0, sizeof run->exposed.staged);
     memset(run->exposed.bounce, 0, sizeof run->exposed.bounce);
-    trial_begin(run);
+    dtn_trial_begin(run, run_is_private(run));
     if (run->memory != &dtn_host)
         dtn_direct_scratch(run);
     if (run->memory != &dtn_host && dtn_direct_missed(run))
@@ -382,6 +255,6 @@ int dtn_unexpose(struct dtn_exec_run *run, int rc)
         rc = stage_out(run);
     spaces_hide(run);
     if (rc == 0)
-        trial_end(run);
+        dtn_trial_end(run);
     return rc;
 }

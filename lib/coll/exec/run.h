@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/wait.h"
 #include "coll/exec/peer.h"
+#include "coll/exec/trials.h"
 #include "coll/state.h"
 #include "job/await.h"
 #include "job/ctx.h"
@@ -34,10 +35,11 @@ struct dtn_run_exposed {
     bool refused;                 /* a transport refused to register a space  */
 };
 
-/* How a run exposes private memory, and how long it takes: expose.c. */
+/* How a run exposes private memory, and how long it takes: trials.c. */
 struct dtn_run_trial {
     bool is_private;              /* some exposed buffer is private memory    */
-    int method;                   /* method to expose it                      */
+    enum dtn_exec_method method;  /* how it is exposed                        */
+    bool counts;                  /* its time is compared                     */
     int64_t timed_ns;             /* start time of a trial; 0: not timed      */
     int64_t left_ns;              /* end of the last start or poll, if timed  */
 };

@@ -22,7 +22,7 @@
  * In the first run, peers read private memory by cross-memory attach if they
  * only copy it.  If they reduce it, its owner stages the part that they read,
  * because terms read by cross-memory attach are written and read once more.
- * Later runs use the method that exec/expose.c measured as the fastest.
+ * Later runs use the method that exec/trials.c measured as the fastest.
  *
  * Devices copy and fold on their own, and the host waits for them before it
  * tells peers.  So in the emitters named "device" a rank tells nobody before
