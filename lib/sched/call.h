@@ -79,7 +79,7 @@ struct dtn_call {
     uint32_t number;              /* sequence number of the call over its     */
                                   /* group; 0: unknown                        */
     size_t eager_bytes;           /* the longest eager message between its    */
-                                  /* ranks; less means DTN_EAGER_MAX          */
+                                  /* ranks; 0 means DTN_EAGER_MAX             */
     const int *hosts;             /* [n] host of each position, numbered in   */
                                   /* order of appearance: 0 0 1 0 2; NULL:    */
                                   /* all ranks are on one host                */
@@ -166,12 +166,11 @@ bool dtn_call_fits(const struct dtn_call *call, const void *in, const void *out,
  */
 size_t dtn_call_edge_bytes(const struct dtn_call *call);
 
-/* The longest eager message, if the ranks agree on `bytes`: at least
- * DTN_EAGER_MAX.
+/* The longest eager message, if the ranks agree on `bytes`; 0: they have not.
  */
 static inline size_t dtn_eager_bytes(size_t bytes)
 {
-    return bytes > DTN_EAGER_MAX ? bytes : DTN_EAGER_MAX;
+    return bytes > 0 ? bytes : DTN_EAGER_MAX;
 }
 
 /* The size of the call for [tuning]: the largest buffer of a rank in bytes.  If

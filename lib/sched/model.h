@@ -31,7 +31,7 @@ struct dtn_model {
     double ranks_per_device;      /* ranks of a host that share one network   */
                                   /* device                                   */
     size_t eager_bytes;           /* the longest eager message between its    */
-                                  /* ranks; less means DTN_EAGER_MAX          */
+                                  /* ranks; 0 means DTN_EAGER_MAX             */
     double max_scratch;           /* limit of the scratch of one call on a    */
                                   /* rank, in bytes                           */
     double cache_bytes;           /* cache capacity for a call in bytes       */

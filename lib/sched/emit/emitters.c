@@ -49,7 +49,7 @@ const struct dtn_emitter dtn_emitters[] = {
         .tmp.whole = OTHERS(1) } },
     { ROW(ALLREDUCE, "direct", DIRECT, MAP, ANY_BYTES),
       .emit = dtn_emit_allreduce_direct, .weight = {
-        .hops = ONE(3), .messages = OTHERS(3),
+        .hops = ONE(2), .messages = OTHERS(3),
         .moved.block = OTHERS(2), .folded.whole = ONE(1) } },
     { ROW(ALLREDUCE, "device", DEVICE, DEVICE, ANY_BYTES),
       .emit = dtn_emit_allreduce_device, .weight = {
@@ -150,7 +150,7 @@ const struct dtn_emitter dtn_emitters[] = {
         .tmp.whole = OTHERS(1) } },
     { ROW(REDUCE, "direct", DIRECT, MAP, ANY_BYTES),
       .emit = dtn_emit_reduce_direct, .weight = {
-        .hops = ONE(3), .messages = OTHERS(2),
+        .hops = ONE(2), .messages = OTHERS(2),
         .moved.block = { .constant = 1, .per_peer = 1 }, .folded.whole = ONE(1),
         .tmp.block = ONE(1) } },
     { ROW(REDUCE, "device", DEVICE, DEVICE, ANY_BYTES),
