@@ -19,6 +19,7 @@
 
 #include <stdbool.h>
 #include <string.h>
+#include <time.h>
 
 #define WINDOW ((size_t)1 << 20)
 
@@ -334,33 +335,48 @@ static void play_close(struct wire *w)
     }
 }
 
+/* Ranks that leave while nobody reads what they sent: one after the other. */
+static void play_leave(struct wire *w)
+{
+    const struct timespec later = { 0, 300000000 };
+
+    for (int r = 0; r < w->n; r++)
+        if (r != w->rank)
+            wire_signal(w, r, 6, 1);
+    if (w->rank > 0)
+        nanosleep(&later, NULL);
+}
+
 /* ------------------------------------------------------------ the suite --- */
 
 static const struct scenario {
     const char *claim;
     void (*play)(struct wire *w);
     int least;                        /* ranks                               */
+    int close_ms;                     /* a close takes less; 0: any time     */
 } scenarios[] = {
-    { "bytes are there before their signal is seen", play_bytes, 1 },
-    { "puts without a flush are there, too", play_puts, 1 },
-    { "nor is one of many strided rows missing", play_strided, 2 },
-    { "signals arrive once, in order, with their payload", play_order, 1 },
-    { "a full queue says EAGAIN and loses nothing", play_full, 1 },
-    { "every place freed in a queue is told", play_one_place, 1 },
-    { "big puts both ways at once get on", play_large, 1 },
-    { "data of a signal are there when it is seen", play_eager, 1 },
-    { "a full queue takes no data either", play_eager_full, 1 },
-    { "data that are kept stay until their signal is consumed", play_kept, 1 },
-    { "a peer that keeps enough takes no more", play_kept_full, 2 },
-    { "memory comes and goes under load", play_churn, 1 },
-    { "map shows the peer's memory, or NULL", play_map, 1 },
-    { "reg takes what peers can reach", play_outside, 1 },
-    { "private memory is fetched, or refused", play_fetch, 1 },
-    { "a put outside of registered memory hurts nobody", play_stray, 2 },
-    { "nor do data of a signal", play_eager_stray, 2 },
-    { "abort tells who and why", play_abort, 1 },
-    { "the last words before close are heard", play_last_words, 2 },
-    { "a rank may close at any time", play_close, 2 },
+    { "bytes are there before their signal is seen", play_bytes, 1, 0 },
+    { "puts without a flush are there, too", play_puts, 1, 0 },
+    { "nor is one of many strided rows missing", play_strided, 2, 0 },
+    { "signals arrive once, in order, with their payload", play_order, 1, 0 },
+    { "a full queue says EAGAIN and loses nothing", play_full, 1, 0 },
+    { "every place freed in a queue is told", play_one_place, 1, 0 },
+    { "big puts both ways at once get on", play_large, 1, 0 },
+    { "data of a signal are there when it is seen", play_eager, 1, 0 },
+    { "a full queue takes no data either", play_eager_full, 1, 0 },
+    { "data that are kept stay until their signal is consumed", play_kept,
+      1, 0 },
+    { "a peer that keeps enough takes no more", play_kept_full, 2, 0 },
+    { "memory comes and goes under load", play_churn, 1, 0 },
+    { "map shows the peer's memory, or NULL", play_map, 1, 0 },
+    { "reg takes what peers can reach", play_outside, 1, 0 },
+    { "private memory is fetched, or refused", play_fetch, 1, 0 },
+    { "a put outside of registered memory hurts nobody", play_stray, 2, 0 },
+    { "nor do data of a signal", play_eager_stray, 2, 0 },
+    { "abort tells who and why", play_abort, 1, 0 },
+    { "the last words before close are heard", play_last_words, 2, 0 },
+    { "a rank may close at any time", play_close, 2, 0 },
+    { "and waits for no peer that has left", play_leave, 2, 900 },
 };
 
 struct play {
@@ -372,12 +388,17 @@ static void rank_play(int rank, int n, void *arg)
 {
     const struct play *play = arg;
     int fds = wire_count_fds();
+    int64_t start_ns, took_ms;
     struct wire w;
 
     wire_open(&w, play->kind, rank, n);
     wire_connect_all(&w);
     play->scenario->play(&w);
+    start_ns = dtn_now_ns();
     wire_close(&w);
+    took_ms = (dtn_now_ns() - start_ns) / 1000000;
+    need(play->scenario->close_ms == 0 || took_ms < play->scenario->close_ms,
+         "it took %d ms to close", (int)took_ms);
     need(wire_count_fds() == fds, "%d descriptors leaked",
          wire_count_fds() - fds);
 }

@@ -81,10 +81,11 @@ struct dtn_verbs_lane {
     _Alignas(DTN_CACHE_LINE) _Atomic uint64_t acked; /* of ours, by the peer  */
     _Atomic uint64_t aborted;     /* ABORT_SET | code << 32 | culprit         */
     _Atomic uint64_t beat;        /* written while waiting, never read        */
+    _Atomic uint64_t left;        /* 1: the peer closes, it reads no more     */
     /* the last stripe number that each queue showed */
     _Alignas(DTN_CACHE_LINE) _Atomic uint64_t stripes[DTN_VERBS_QUEUES_MAX];
     struct dtn_verbs_place out[DTN_QUEUE_DEPTH]; /* sources of our signals    */
-    uint64_t out_acked, out_aborted, out_beat; /* sources of those words      */
+    uint64_t out_acked, out_aborted, out_beat, out_left; /* their sources     */
     uint64_t out_stripes[DTN_QUEUE_DEPTH]; /* in turn: each must leave first  */
     _Atomic uint32_t keys[];      /* [DTN_VERBS_REGIONS][nrails] of the peer  */
 };

@@ -109,36 +109,50 @@ static int verbs_open(const struct dtn_open_args *args,
     return 0;
 }
 
-static bool queue_done(const struct dtn_verbs_queue *queue)
+/* Tell a peer that this rank leaves, on each queue behind all that was posted.
+ * These writes ask for completions, which tell that all has left.
+ */
+static void close_tell(struct dtn_verbs *verbs, struct dtn_verbs_peer *peer)
 {
-    return queue->completed == queue->posted;
+    struct dtn_verbs_lane *lane = peer->lane;
+
+    lane->out_left = 1;
+    for (int q = 0; q < peer->nqueues; q++) {
+        verbs->chain.tells = true;
+        dtn_verbs_lane_write(verbs, peer, q,
+                             offsetof(struct dtn_verbs_lane, left),
+                             &lane->out_left, sizeof lane->out_left);
+    }
 }
 
-/* Wait until the posted writes have left, unless the peer is gone.  Because not
- * every write asks for a completion, an empty one that does is posted last.
+/* Has all that was posted to a peer left, or does nobody wait for it?  A peer
+ * that has left acknowledges nothing.
  */
+static bool close_told(const struct dtn_verbs_peer *peer)
+{
+    bool done = true;
+
+    for (int q = 0; q < peer->nqueues; q++)
+        done = done && peer->queue[q].completed == peer->queue[q].posted;
+    return done || peer->error
+        || atomic_load_explicit(&peer->lane->left, memory_order_acquire) != 0;
+}
+
+/* Wait until the posted writes have left, unless the peer is gone. */
 static void verbs_drain(struct dtn_verbs *verbs)
 {
-    int64_t end = dtn_now_ns() + CLOSE_NS;
+    struct dtn_wait wait;
 
     dtn_verbs_release(verbs);
-    for (int i = 0; i < verbs->nmet; i++) {
-        struct dtn_verbs_peer *peer = verbs->met[i];
-
-        for (int q = 0; q < peer->nqueues && peer->joined; q++) {
-            struct dtn_verbs_queue *queue = &peer->queue[q];
-
-            if (!peer->error && !queue_done(queue)
-                && dtn_verbs_room(verbs, queue) > 0)
-                dtn_verbs_post(verbs, peer, q, &(struct dtn_verbs_write){
-                    .to = peer->greeting.lane, .from = verbs->stage,
-                    .key = peer->greeting.lane_key[queue->rail->number] });
-            dtn_verbs_ring(verbs);
-            while (!queue_done(queue) && !peer->error && dtn_now_ns() < end)
-                if (dtn_verbs_poll(verbs) != 0)
-                    return;
-        }
-    }
+    for (int i = 0; i < verbs->nmet; i++)
+        if (verbs->met[i]->joined && !verbs->met[i]->error)
+            close_tell(verbs, verbs->met[i]);
+    dtn_wait_init(&wait, CLOSE_NS, false);
+    for (int i = 0; i < verbs->nmet; i++)
+        while (verbs->met[i]->joined && !close_told(verbs->met[i])
+               && dtn_wait_pause(&wait) != DTN_WAIT_EXPIRED)
+            if (dtn_verbs_poll(verbs) != 0)
+                return;
 }
 
 static void verbs_close(struct dtn_transport *tp)
