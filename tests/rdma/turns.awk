@@ -35,10 +35,13 @@ END {
         b = best["rows_gathers"] / best["rows_keeps"]
     }
     verdict(sprintf("512 rows of 2 KiB: %.2f of the rate of gathered writes, " \
-                    "0.95 at least; %.2f is what they reach that also copy " \
-                    "the rows a rank keeps", r, b), r >= 0.95, 0.95 - r)
-    verdict(sprintf("512 rows of 2 KiB: %.2f of the rate of that bound, 0.95 " \
-                    "at least", b ? r / b : 0), r >= 0.95 * b, 0.95 * b - r)
+                    "0.95 at least", r), r >= 0.95, 0.95 - r)
+    if (b > 0 && b < 0.95)
+        printf "bound: bare verbs that also copy the rows a rank keeps reach " \
+            "%.2f of that rate, so nobody can meet this target here\n", b
+    verdict(sprintf("512 rows of 2 KiB: %.2f of the rate of bare verbs that " \
+                    "also copy, 0.95 at least", b ? r / b : 0),
+            r >= 0.95 * b && b > 0, 0.95 - (b ? r / b : 0))
     if (failed)
         print failed " runs failed"
 }
