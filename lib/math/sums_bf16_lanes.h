@@ -2,8 +2,6 @@
  *
  * Included by totals_lanes.h, whose macros it uses.  See totals.c.
  */
-TOTAL_OF(sum_any, bf16, uint16_t, dtn_bf16_widen, 0, t + x, t + x)
-
 #define RANGE(x, most, least)                                                 \
     do {                                                                      \
         const uint16_t size = (x) & 0x7fff, less = (uint16_t)(size - 1);      \
@@ -120,10 +118,7 @@ LANES_TARGET static void LANES_NAME(sum_columns_bf16)(
             total[k] += sum[k];
         return;
     }
-    for (int64_t k = 0; k < width; k += DTN_TOTAL_COLUMNS)
-        LANES_NAME(sum_any_columns_bf16)(
-            x + k, apart, n, width - k < DTN_TOTAL_COLUMNS
-                             ? width - k : DTN_TOTAL_COLUMNS, total + k);
+    LANES_NAME(sum_any_columns_bf16)(x, apart, n, width, total);
 }
 
 #undef RANGE

@@ -11,7 +11,6 @@ struct LANES_NAME(both) {
     __m512 down, up;              /* the sum, rounded in each direction       */
 };
 
-#define INLINE static inline __attribute__((always_inline))
 #define LOWER(x) _mm512_cvtps_pd(_mm512_castps512_ps256(x))
 #define UPPER(x) _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1))
 #define ADD(sum, some, x) LANES_NAME(both_add)(&sum, WIDEN(some, x))
@@ -26,10 +25,12 @@ LANES_TARGET INLINE struct LANES_NAME(both) LANES_NAME(both_zero)(void)
 LANES_TARGET INLINE void LANES_NAME(both_add)(struct LANES_NAME(both) *sum,
                                               __m512 x)
 {
-    sum->down = _mm512_add_round_ps(sum->down, x, _MM_FROUND_TO_NEG_INF |
-                                                  _MM_FROUND_NO_EXC);
-    sum->up = _mm512_add_round_ps(sum->up, x, _MM_FROUND_TO_POS_INF |
-                                              _MM_FROUND_NO_EXC);
+    const __m512 one = _mm512_set1_ps(1);
+
+    sum->down = _mm512_fmadd_round_ps(x, one, sum->down, _MM_FROUND_TO_NEG_INF |
+                                                         _MM_FROUND_NO_EXC);
+    sum->up = _mm512_fmadd_round_ps(x, one, sum->up, _MM_FROUND_TO_POS_INF |
+                                                     _MM_FROUND_NO_EXC);
 }
 
 /* Those that were rounded, or are NaNs. */
@@ -77,11 +78,6 @@ LANES_TARGET static bool LANES_NAME(sum_exact_f16)(const uint16_t *x, int64_t n,
         _mm512_add_pd(LANES_NAME(halves)(c), LANES_NAME(halves)(d))));
     return true;
 }
-
-#define LOAD_f16(some, x)                                                 \
-    _mm512_cvtps_pd(_mm256_cvtph_ps(_mm_maskz_loadu_epi16(some, x)))
-SUM(sum_any, f16, uint16_t, dtn_f16_widen, MORE, t + x)
-#undef LOAD_f16
 
 LANES_TARGET static double LANES_NAME(sum_f16)(const void *elements, int64_t n,
                                                double total, double m)
@@ -133,13 +129,16 @@ LANES_TARGET static void LANES_NAME(add_columns_f16)(
                                          sum + k);
     }
 }
-#undef INLINE
 #undef LOWER
 #undef UPPER
 #undef ADD
 #undef WIDEN
 #else
-SUM(sum, f16, uint16_t, dtn_f16_widen, MORE, t + x)
+LANES_TARGET static double LANES_NAME(sum_f16)(const void *elements, int64_t n,
+                                               double total, double m)
+{
+    return LANES_NAME(sum_any_f16)(elements, n, total, m);
+}
 
 LANES_TARGET static void LANES_NAME(add_columns_f16)(
     const uint16_t *x, int64_t apart, int64_t n, int64_t width, double sum[])
@@ -149,8 +148,6 @@ LANES_TARGET static void LANES_NAME(add_columns_f16)(
             sum[k] += (double)dtn_f16_widen(x[i * apart + k]);
 }
 #endif
-
-TOTAL_COLUMNS(sum_any, f16, uint16_t, dtn_f16_widen, 0, t + x, t + x)
 
 /* Numbers of f16 are multiples of 2^-24 below 2^16, so that f64 has the sum of
  * 2^13 of them without rounding, in any order.
@@ -169,8 +166,6 @@ LANES_TARGET static void LANES_NAME(sum_columns_f16)(
         finite &= sum[k] - sum[k] == 0;
     for (int64_t k = 0; k < width && finite; k++)
         total[k] += sum[k];
-    for (int64_t k = 0; k < width && !finite; k += DTN_TOTAL_COLUMNS)
-        LANES_NAME(sum_any_columns_f16)(
-            x + k, apart, n, width - k < DTN_TOTAL_COLUMNS
-                             ? width - k : DTN_TOTAL_COLUMNS, total + k);
+    if (!finite)
+        LANES_NAME(sum_any_columns_f16)(x, apart, n, width, total);
 }

@@ -131,9 +131,9 @@ static int type_of(enum dtensor_dtype work)
 
 bool dtn_total_narrow(enum dtn_total kind)
 {
-    return kind == DTN_TOTAL_SUM || kind == DTN_TOTAL_MAX ||
-           kind == DTN_TOTAL_MIN || kind == DTN_TOTAL_ABS ||
-           kind == DTN_TOTAL_SQUARES;
+    return kind == DTN_TOTAL_SUM || kind == DTN_TOTAL_PROD ||
+           kind == DTN_TOTAL_MAX || kind == DTN_TOTAL_MIN ||
+           kind == DTN_TOTAL_ABS || kind == DTN_TOTAL_SQUARES;
 }
 
 double dtn_total(enum dtn_total kind, enum dtensor_dtype work, const void *x,
@@ -142,18 +142,20 @@ double dtn_total(enum dtn_total kind, enum dtensor_dtype work, const void *x,
     return widths[dtn_width()]->of[type_of(work)][kind](x, n, total, middle);
 }
 
-/* Extremes take any number of blocks: see totals_lanes.h. */
-static bool extreme(enum dtn_total kind)
+/* Does the loop take any number of blocks? */
+static bool takes_blocks(enum dtn_total kind, enum dtensor_dtype work)
 {
+    const bool wide = work == DTENSOR_F32 || work == DTENSOR_F64;
+
     return kind == DTN_TOTAL_MAX || kind == DTN_TOTAL_MIN ||
-           kind == DTN_TOTAL_MOST || kind == DTN_TOTAL_LEAST;
+           (wide && kind != DTN_TOTAL_EXP);
 }
 
 double dtn_total_row(enum dtn_total kind, enum dtensor_dtype work,
                      const void *x, int64_t n, double total, double middle)
 {
     total_f *const of = widths[dtn_width()]->of[type_of(work)][kind];
-    const int64_t most = extreme(kind) ? n : DTN_BLOCK;
+    const int64_t most = takes_blocks(kind, work) ? n : DTN_BLOCK;
     const size_t size = dtn_dtype_size(work);
 
     for (int64_t i = 0; i < n; i += most)

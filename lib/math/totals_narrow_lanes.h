@@ -6,8 +6,6 @@
  * that is not so, because there is a NaN or the result is a zero, whose sign is
  * that of the first, the elements are widened.
  */
-#define INLINE static inline __attribute__((always_inline))
-
 /* A row of up to DTN_TOTAL_COLUMNS columns as f32. */
 LANES_TARGET INLINE void LANES_NAME(wide_bf16)(float to[], const uint16_t *from,
                                                int64_t n)
@@ -32,40 +30,14 @@ LANES_TARGET INLINE void LANES_NAME(wide_f16)(float to[], const uint16_t *from,
 #endif
 }
 
-#if LANES_WIDTH == 2
-#define LOAD_f16(some, x)                                                     \
-    _mm512_cvtps_pd(_mm256_cvtph_ps(_mm_maskz_loadu_epi16(some, x)))
-#define LOAD_bf16(some, x)                                                    \
-    _mm512_cvtps_pd(_mm256_castsi256_ps(_mm256_slli_epi32(                    \
-        _mm256_cvtepu16_epi32(_mm_maskz_loadu_epi16(some, x)), 16)))
-#endif
+#define NARROW_TOTALS(kind)                                                   \
+    FOLD_NARROW(sum_any, kind, sum, 0, MORE, add, t + x)                      \
+    FOLD_NARROW(prod, kind, prod, 1, MORE_PRODUCT, mul, t * x)                \
+    FOLD_NARROW(abs, kind, abs, 0, MORE_SIZE, add, t + fabs(x))               \
+    FOLD_NARROW(squares, kind, squared, 0, MORE_SQUARE, add, t + x * x)
 
-/* `total` of columns in turns of DTN_TOTAL_COLUMNS. */
-#define NARROW_TOTAL(name, kind, more, step)                                  \
-    SUM(name, kind, uint16_t, dtn_##kind##_widen, more, step)                 \
-    TOTAL_COLUMNS_OF(name##_few, kind, ROW_WIDE_##kind, (double), 0, step,    \
-                     t + x)                                                   \
-    LANES_TARGET static void LANES_NAME(name##_columns_##kind)(               \
-        const void *elements, int64_t apart, int64_t n, int64_t width,        \
-        double total[])                                                       \
-    {                                                                         \
-        for (int64_t k = 0; k < width; k += DTN_TOTAL_COLUMNS)                \
-            LANES_NAME(name##_few_columns_##kind)(                            \
-                (const uint16_t *)elements + k, apart, n,                     \
-                width - k < DTN_TOTAL_COLUMNS ? width - k                     \
-                                              : DTN_TOTAL_COLUMNS, total + k);\
-    }
-#define ROW_WIDE(kind)                                                        \
-    float row[DTN_TOTAL_COLUMNS];                                             \
-                                                                              \
-    LANES_NAME(wide_##kind)(row, (const uint16_t *)elements + i * apart, width);
-#define ROW_WIDE_bf16 ROW_WIDE(bf16)
-#define ROW_WIDE_f16 ROW_WIDE(f16)
-
-NARROW_TOTAL(squares, bf16, MORE_SQUARE, t + x * x)
-NARROW_TOTAL(squares, f16, MORE_SQUARE, t + x * x)
-NARROW_TOTAL(abs, bf16, MORE_SIZE, t + fabs(x))
-NARROW_TOTAL(abs, f16, MORE_SIZE, t + fabs(x))
+NARROW_TOTALS(bf16)
+NARROW_TOTALS(f16)
 
 /* ------------------------------------------------------------- extremes --- */
 
@@ -165,11 +137,5 @@ NARROW_EXTREME(max, f16, LARGER, high, high[k])
 NARROW_EXTREME(min, bf16, SMALLER, low, low[k])
 NARROW_EXTREME(min, f16, SMALLER, low, low[k])
 
-#undef INLINE
-#undef LOAD_f16
-#undef LOAD_bf16
-#undef NARROW_TOTAL
-#undef ROW_WIDE
-#undef ROW_WIDE_bf16
-#undef ROW_WIDE_f16
+#undef NARROW_TOTALS
 #undef NARROW_EXTREME
