@@ -36,12 +36,12 @@ enum { OPERANDS = 3 };
 typedef void loop_f(void *to, const void *const in[], int64_t n,
                     const void *args);
 
-/* By the type that is computed with, or of f16 without a buffer; by the bytes
- * of an element; NULL: none.
+/* By the type that is computed with; of narrow floats without a buffer; by the
+ * bytes of an element; NULL: none.
  */
 struct pointwise_loops {
     loop_f *of[DTENSOR_NDTYPES][DTN_POINTWISES];
-    loop_f *f16[DTN_POINTWISES];
+    loop_f *narrow[DTENSOR_NDTYPES][DTN_POINTWISES];
     loop_f *where[17];
 };
 
@@ -65,6 +65,14 @@ static loop_f *loop_of(enum dtn_pointwise op, enum dtensor_dtype dtype)
     if (work == DTENSOR_C128)
         return dtn_complex_loop(op);
     return loops->of[dtype][op] ? loops->of[dtype][op] : loops->of[work][op];
+}
+
+/* The loop that takes elements of type `work`. */
+static loop_f *loop_with(enum dtn_pointwise op, enum dtensor_dtype dtype,
+                         enum dtensor_dtype work)
+{
+    return work == dtn_block_type(dtype)
+               ? loop_of(op, dtype) : widths[dtn_width()]->narrow[work][op];
 }
 
 static bool compares(enum dtn_pointwise op)
@@ -158,10 +166,8 @@ static void pass_by_one(struct pass *pass)
     pass->by_one = true;
     pass->first = 1 - one;
     pass->nin = 1;
-    pass->out.work = pass->in[one].work = pass->in[1 - one].work =
-        dtn_block_type(pass->in[one].dtype);
-    pass->loop = loop_of(product ? DTN_SCALE : DTN_SHIFT,
-                         pass->in[one].dtype);
+    pass->loop = loop_with(product ? DTN_SCALE : DTN_SHIFT,
+                           pass->in[one].dtype, pass->out.work);
 }
 
 static void run_argument(const struct pass *pass, const struct dtn_loop *loop,
@@ -170,7 +176,8 @@ static void run_argument(const struct pass *pass, const struct dtn_loop *loop,
     const int one = 1 - pass->first;
     const double x = dtn_load(pass->in[one].dtype, loop->at[one + 1], 0);
 
-    dtn_store(pass->out.work, args, 0, pass->op == DTN_SUB ? -x : x);
+    dtn_store(dtn_block_type(pass->out.work), args, 0,
+              pass->op == DTN_SUB ? -x : x);
 }
 
 static void pass_run(struct pass *pass, const struct dtn_loop *loop)
@@ -219,11 +226,11 @@ void dtn_pointwise(enum dtn_pointwise op, const struct dtn_array *out,
                    const struct dtn_array *const in[], const double args[2])
 {
     const enum dtensor_dtype dtype = in[0]->dtype;
-    loop_f *const f16 = dtype == DTENSOR_F16 && out->dtype == dtype
-                            ? widths[dtn_width()]->f16[op] : NULL;
-    const enum dtensor_dtype work = f16 ? dtype : dtn_block_type(dtype);
+    const bool narrow = out->dtype == dtype &&
+                        widths[dtn_width()]->narrow[dtype][op];
+    const enum dtensor_dtype work = narrow ? dtype : dtn_block_type(dtype);
     struct pass pass = {
-        .loop = f16 ? f16 : loop_of(op, dtype),
+        .loop = loop_with(op, dtype, work),
         .nin = dtn_pointwise_operands(op),
         .out = { out->dtype, compares(op) ? out->dtype : work, 1 },
         .op = dtn_dtype_kind(dtype) == DTN_DTYPE_FLOAT ? op : DTN_POINTWISES,

@@ -68,38 +68,90 @@ SINE(cos, f32, float, 1, DTN_SINE_MOST_F32)
 SINE(sin, f64, double, 0, DTN_SINE_MOST_F64)
 SINE(cos, f64, double, 1, DTN_SINE_MOST_F64)
 
-/* What is one instruction: of f16 that is less than passes over blocks. */
+/* Few instructions are less than the passes over blocks of narrow floats. */
 #if LANES_WIDTH == 2
-#define HALF(name, instruction)                                               \
-    LANES_TARGET static inline __attribute__((always_inline)) void            \
-    LANES_NAME(name##_some)(uint16_t *to, const uint16_t *a,                  \
-                            const uint16_t *b, __mmask16 some)                \
+#define INLINE static inline __attribute__((always_inline))
+LANES_TARGET INLINE __m512 LANES_NAME(wide_f16)(__m256i x)
+{
+    return _mm512_cvtph_ps(x);
+}
+
+LANES_TARGET INLINE __m256i LANES_NAME(half_f16)(__m512 x)
+{
+    return _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT);
+}
+
+LANES_TARGET INLINE __m512 LANES_NAME(wide_bf16)(__m256i x)
+{
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(x),
+                                                 16));
+}
+
+/* As dtn_bf16_narrow(). */
+LANES_TARGET INLINE __m256i LANES_NAME(half_bf16)(__m512 x)
+{
+    const __m512i bits = _mm512_castps_si512(x);
+    const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16),
+                                         _mm512_set1_epi32(1));
+    const __m512i up = _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff));
+    const __m512i rounded = _mm512_mask_or_epi32(
+        _mm512_add_epi32(bits, up), _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q),
+        bits, _mm512_set1_epi32(0x00400000));
+
+    return _mm512_cvtepi32_epi16(_mm512_srli_epi32(rounded, 16));
+}
+
+#define LOAD(kind, from)                                                      \
+    LANES_NAME(wide_##kind)(_mm256_maskz_loadu_epi16(some, (from) + i))
+#define HALF(OP, name, kind, expression)                                      \
+    LANES_TARGET INLINE void LANES_NAME(name##_some_##kind)(                  \
+        uint16_t *to, const uint16_t *const in[3], int64_t i, __mmask16 some, \
+        __m512 p, __m512 q)                                                   \
     {                                                                         \
-        const __m512 x = _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(some, a));  \
-        const __m512 y = _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(some, b));  \
+        const __m512 x = LOAD(kind, in[0]), y = LOAD(kind, in[1]);            \
+        const __m512 z = LOAD(kind, in[2]);                                   \
                                                                               \
-        _mm256_mask_storeu_epi16(to, some, _mm512_cvtps_ph(                   \
-            instruction(x, y), _MM_FROUND_TO_NEAREST_INT));                   \
+        (void)x, (void)y, (void)z, (void)p, (void)q;                          \
+        _mm256_mask_storeu_epi16(to + i, some,                                \
+                                 LANES_NAME(half_##kind)(expression));        \
     }                                                                         \
-    LANES_TARGET static void LANES_NAME(name##_f16)(                          \
-        void *to, const void *const in[], int64_t n, const void *args)        \
+    LANES_TARGET static void LANES_NAME(name##_##kind)(                       \
+        void *to, const void *const operands[], int64_t n, const void *args)  \
     {                                                                         \
-        uint16_t *dst = to;                                                   \
-        const uint16_t *a = in[0], *b = in[1];                                \
+        enum { USED = DTN_##OP < DTN_ADD ? 1 : DTN_##OP < DTN_ADDCMUL ? 2     \
+                                                                      : 3 };  \
+        const uint16_t *const in[] = { operands[0], operands[USED > 1],       \
+                                       operands[USED > 2 ? 2 : 0] };          \
+        const __m512 p = _mm512_set1_ps(((const float *)args)[0]);            \
+        const __m512 q = _mm512_set1_ps(((const float *)args)[1]);            \
         int64_t i = 0;                                                        \
                                                                               \
-        (void)args;                                                           \
         for (; i + 16 <= n; i += 16)                                          \
-            LANES_NAME(name##_some)(dst + i, a + i, b + i, 0xffff);           \
+            LANES_NAME(name##_some_##kind)(to, in, i, 0xffff, p, q);          \
         if (i < n)                                                            \
-            LANES_NAME(name##_some)(dst + i, a + i, b + i,                    \
-                                    (__mmask16)((1 << (n - i)) - 1));         \
+            LANES_NAME(name##_some_##kind)(                                   \
+                to, in, i, (__mmask16)((1 << (n - i)) - 1), p, q);            \
     }
+#define IF(condition, yes, no)                                                \
+    _mm512_mask_blend_ps(condition, no, yes)
+#define BETTER(order)                                                         \
+    IF(_mm512_cmp_ps_mask(y, x, order) | _mm512_cmp_ps_mask(y, y,             \
+                                                            _CMP_UNORD_Q),    \
+       y, x)
+#define HALVES(X, kind)                                                       \
+    X(CLAMP, clamp, kind, IF(_mm512_cmp_ps_mask(x, p, _CMP_LT_OQ), p,         \
+                       IF(_mm512_cmp_ps_mask(x, q, _CMP_GT_OQ), q, x)))       \
+    X(SHIFT, shift, kind, x + p)                                              \
+    X(SCALE, scale, kind, p * x)                                              \
+    X(ADD, add, kind, x + y)                                                  \
+    X(SUB, sub, kind, x - y)                                                  \
+    X(MUL, mul, kind, x * y)                                                  \
+    X(MAXIMUM, maximum, kind, BETTER(_CMP_GT_OQ))                             \
+    X(MINIMUM, minimum, kind, BETTER(_CMP_LT_OQ))                             \
+    X(LERP, lerp, kind, x + z * (y - x))
 
-HALF(add, _mm512_add_ps)
-HALF(sub, _mm512_sub_ps)
-HALF(mul, _mm512_mul_ps)
-#undef HALF
+HALVES(HALF, f16)
+HALVES(HALF, bf16)
 #endif
 
 /* Bits are chosen, whatever they mean: each type is the one of its size.  Both
@@ -145,7 +197,8 @@ static const struct pointwise_loops LANES_NAME(loops) = {
         [DTENSOR_U64] = { DTN_POINTWISE_INTEGER(AT, u64, uint64_t) },
     },
 #if LANES_WIDTH == 2
-    .f16 = { AT(ADD, add, f16) AT(SUB, sub, f16) AT(MUL, mul, f16) },
+    .narrow = { [DTENSOR_F16] = { HALVES(AT, f16) },
+                [DTENSOR_BF16] = { HALVES(AT, bf16) } },
 #endif
     .where = { [1] = LANES_NAME(where_1), [2] = LANES_NAME(where_2),
                [4] = LANES_NAME(where_4), [8] = LANES_NAME(where_8),
@@ -156,5 +209,11 @@ static const struct pointwise_loops LANES_NAME(loops) = {
 #undef SINE
 #undef WHERE
 #undef AT
+#undef INLINE
+#undef LOAD
+#undef HALF
+#undef IF
+#undef BETTER
+#undef HALVES
 #undef LANES_TARGET
 #undef LANES_NAME
