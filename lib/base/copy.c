@@ -1,4 +1,4 @@
-/* copy.c - large copies with non-temporal stores
+/* copy.c - large copies with non-temporal stores, and copies of one element
  *
  * An ordinary store to a line that is not in the cache first reads the line,
  * only to overwrite it.  If another CPU read the line last, the line has to
@@ -9,11 +9,13 @@
  */
 #include "base/copy.h"
 
+#include <stdint.h>
 #include <string.h>
+
+enum { LINE = 64 };
 
 #ifdef __x86_64__
 #include <immintrin.h>
-#include <stdint.h>
 
 enum { HALF_LINE = 32 };
 
@@ -61,7 +63,33 @@ void dtn_copy_fence(void)
 {
     _mm_sfence();
 }
+
+/* Stores of 16 bytes take 1.7 times as long. */
+__attribute__((target("avx")))
+static size_t lines_by_32(unsigned char *to, const uint64_t line[],
+                          size_t bytes)
+{
+    const __m256i low = _mm256_loadu_si256((const void *)line);
+    const __m256i high = _mm256_loadu_si256((const void *)(line + 4));
+    size_t at;
+
+    for (at = 0; bytes - at >= LINE; at += LINE) {
+        _mm256_storeu_si256((void *)(to + at), low);
+        _mm256_storeu_si256((void *)(to + at + HALF_LINE), high);
+    }
+    return at;
+}
+
+static size_t lines(unsigned char *to, const uint64_t line[], size_t bytes)
+{
+    return __builtin_cpu_supports("avx") ? lines_by_32(to, line, bytes) : 0;
+}
 #else
+static size_t lines(unsigned char *to, const uint64_t line[], size_t bytes)
+{
+    return 0;
+}
+
 void dtn_copy_nt(void *dst, const void *src, size_t bytes)
 {
     memcpy(dst, src, bytes);
@@ -71,3 +99,48 @@ void dtn_copy_fence(void)
 {
 }
 #endif
+
+/* An element of up to 8 bytes, again and again.  Bytes that are read at once
+ * should have been stored at once, so they are put together in a register.
+ */
+static uint64_t repeated(const void *element, size_t size)
+{
+    uint64_t word = 0;
+    uint32_t four;
+    uint16_t two;
+
+    switch (size) {
+    case 1: word = *(const uint8_t *)element; break;
+    case 2: memcpy(&two, element, sizeof two); word = two; break;
+    case 4: memcpy(&four, element, sizeof four); word = four; break;
+    default: memcpy(&word, element, sizeof word);
+    }
+    for (; size < sizeof word; size *= 2)
+        word |= word << 8 * size;
+    return word;
+}
+
+static void line_fill(uint64_t line[], const void *element, size_t size)
+{
+    const size_t whole = size > sizeof *line ? size : sizeof *line;
+
+    if (size > sizeof *line)
+        memcpy(line, element, size);
+    else
+        line[0] = repeated(element, size);
+    for (size_t i = whole / sizeof *line; i < LINE / sizeof *line; i++)
+        line[i] = line[i - whole / sizeof *line];
+}
+
+void dtn_copy_spread(void *dst, const void *element, size_t size, size_t count)
+{
+    const size_t bytes = size * count;
+    uint64_t line[LINE / sizeof(uint64_t)];
+    unsigned char *to = dst;
+    size_t at;
+
+    line_fill(line, element, size);
+    for (at = lines(to, line, bytes); bytes - at >= LINE; at += LINE)
+        memcpy(to + at, line, LINE);
+    memcpy(to + at, line, bytes - at);
+}

@@ -26,23 +26,9 @@ static inline void dtn_copy(void *dst, const void *src, size_t bytes)
 }
 
 /* `count` copies of an element of `size` bytes, a divisor of 64, one after the
- * other: a line of 64 bytes at a time.
+ * other.
  */
-static inline void dtn_copy_spread(void *dst, const void *element, size_t size,
-                                   size_t count)
-{
-    const size_t total = size * count, line = 64;
-    size_t done = size < total ? size : total;
-    char *to = dst;
-
-    memcpy(to, element, done);
-    for (; done < line && done < total; done *= 2)
-        memcpy(to + done, to, done < total - done ? done : total - done);
-    for (; done + line <= total; done += line)
-        memcpy(to + done, to, line);
-    if (done < total)
-        memcpy(to + done, to, total - done);
-}
+void dtn_copy_spread(void *dst, const void *element, size_t size, size_t count);
 
 /* memcpy() with non-temporal stores.  The fence orders them before all later
  * stores: a CPU that sees a later store also sees the copied bytes.

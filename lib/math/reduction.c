@@ -9,6 +9,7 @@
 #include "math/block.h"
 #include "math/bundle.h"
 #include "math/functions.h"
+#include "math/pointwise.h"
 #include "math/strips.h"
 #include "math/totals.h"
 #include "base/dtype.h"
@@ -340,18 +341,20 @@ static void several_end(const struct reduction *r, int64_t width,
 }
 
 static void several_store(const struct reduction *r, int64_t width,
-                          const double total[])
+                          double total[])
 {
-    const struct dtn_storage *out = &r->rows.how[OUT];
-    const int64_t step = r->rows.outer.step[OUT];
-    char *at = r->rows.row.at[OUT];
+    const struct dtn_array from = dtn_array_packed(total, DTENSOR_F64, 1,
+                                                   &width);
+    const struct dtn_array to = {
+        .data = r->rows.row.at[OUT], .dtype = r->rows.how[OUT].dtype,
+        .ndim = 1, .shape = { width }, .stride = { r->rows.outer.step[OUT] },
+    };
 
-    if (out->dtype == DTENSOR_F32 && step == 1)
+    if (to.dtype == DTENSOR_F32 && to.stride[0] == 1)      /* often, and few */
         for (int64_t k = 0; k < width; k++)
-            ((float *)(void *)at)[k] = (float)total[k];
+            ((float *)to.data)[k] = (float)total[k];
     else
-        for (int64_t k = 0; k < width; k++)
-            dtn_store(out->dtype, at, (size_t)(k * step), total[k]);
+        dtn_cast(&to, &from);
 }
 
 static void several_reduce(struct reduction *r, enum several several)

@@ -188,23 +188,43 @@ static char *loop_at(const struct dtn_loop *loop, int array, int64_t i)
 }
 
 /* The element of the run of the table that is `found` strides on; 0: it is of
- * another rank.
+ * another rank.  The inner loop has constants for indices of i64 that are side
+ * by side, and for one row of the table.
  */
 #define GATHER(bytes, T)                                                      \
+    static inline void gather_run_##bytes(                                    \
+        T *out, int64_t to, const char *index, int64_t index_step, bool wide, \
+        const T *table, int64_t step, int64_t stride, int64_t run, int64_t n, \
+        int64_t first)                                                        \
+    {                                                                         \
+        static const T none;                                                  \
+                                                                              \
+        for (int64_t i = 0; i < run; i++) {                                   \
+            const char *at = index + i * index_step;                          \
+            const int64_t found = (wide ? *(const int64_t *)at                \
+                                        : *(const int32_t *)at) - first;      \
+                                                                              \
+            out[i * to] = (uint64_t)found < (uint64_t)n                       \
+                ? table[i * step + found * stride] : none;                    \
+        }                                                                     \
+    }                                                                         \
     static void gather_##bytes(const struct dtn_loop *loop, int64_t stride,   \
                                int64_t n, int64_t first)                      \
     {                                                                         \
         const int64_t to = loop->step[ELEMENT], step = loop->step[TABLE];     \
+        const int64_t size = (int64_t)loop->size[WHERE];                      \
+        const int64_t index_step = loop->step[WHERE] * size;                  \
         const T *table = (const void *)loop->at[TABLE];                       \
         T *out = (void *)loop->at[ELEMENT];                                   \
-        static const T none;                                                  \
                                                                               \
-        for (int64_t i = 0; i < loop->run; i++) {                             \
-            const int64_t found = index_at(loop, WHERE, i) - first;           \
-                                                                              \
-            out[i * to] = found >= 0 && found < n                             \
-                ? table[i * step + found * stride] : none;                    \
-        }                                                                     \
+        if (to == 1 && index_step == 8 && size == 8 && step == 0 &&           \
+            stride == 1)                                                      \
+            gather_run_##bytes(out, 1, loop->at[WHERE], 8, true, table, 0, 1, \
+                               loop->run, n, first);                          \
+        else                                                                  \
+            gather_run_##bytes(out, to, loop->at[WHERE], index_step,          \
+                               size == 8, table, step, stride, loop->run, n,  \
+                               first);                                        \
     }
 
 struct gather_pair { uint64_t part[2]; };

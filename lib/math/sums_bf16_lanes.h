@@ -76,16 +76,12 @@ LANES_TARGET static double LANES_NAME(sum_bf16)(const void *elements, int64_t n,
 LANES_TARGET static bool LANES_NAME(sum_exact_columns_bf16)(
     const uint16_t *x, int64_t apart, int64_t n, int64_t width, double sum[])
 {
-    enum { LATER = 16, LINE = 32 };
     uint16_t most[DTN_TOTAL_WIDE] = { 0 }, least[DTN_TOTAL_WIDE];
     int64_t rows;
 
     memset(least, 0xff, sizeof least);
     for (; n > 0; n -= rows, x += rows * apart) {
         rows = n < EXACT_TERMS ? 1 : EXACT_TERMS;
-        for (int64_t r = 0; r < rows && r + LATER < n; r++)
-            for (int64_t k = 0; k < width; k += LINE)
-                __builtin_prefetch(x + (r + LATER) * apart + k);
         if (rows == 1)
             for (int64_t k = 0; k < width; k++) {
                 RANGE(x[k], most[k], least[k]);

@@ -63,8 +63,6 @@ LANES_TARGET static bool LANES_NAME(sum_exact_f16)(const uint16_t *x, int64_t n,
         const __mmask16 all = 0xffff;
         const bool whole = n >= STEP;
 
-        __builtin_prefetch((const char *)x + AHEAD);
-        __builtin_prefetch((const char *)x + AHEAD + STEP);
         ADD(a, whole ? all : LANES_NAME(some_of)(n), x);
         ADD(b, whole ? all : LANES_NAME(some_of)(n - 16), x + 16);
         ADD(c, whole ? all : LANES_NAME(some_of)(n - 32), x + 32);
@@ -108,18 +106,14 @@ LANES_TARGET INLINE void LANES_NAME(add_some_f16)(
     }
 }
 
-/* Eight rows at a time.  They are far apart: a CPU does not see what is next.
- */
+/* Eight rows at a time. */
 LANES_TARGET static void LANES_NAME(add_columns_f16)(
     const uint16_t *x, int64_t apart, int64_t n, int64_t width, double sum[])
 {
-    enum { LATER = 16, LINE = 32, TERMS = 8 };
+    enum { TERMS = 8 };
 
     for (int64_t rows; n > 0; n -= rows, x += rows * apart) {
         rows = n < TERMS ? n : TERMS;
-        for (int64_t r = 0; r < rows && r + LATER < n; r++)
-            for (int64_t k = 0; k < width; k += LINE)
-                __builtin_prefetch(x + (r + LATER) * apart + k);
         for (int64_t k = 0; k < width; k += 16)
             if (rows == TERMS && width - k >= 16)
                 LANES_NAME(add_some_f16)(x + k, apart, TERMS, 0xffff, sum + k);

@@ -31,9 +31,6 @@
 #include <immintrin.h>
 #endif
 
-/* Bytes that a sum asks for in advance: a CPU does not foresee another page. */
-enum { AHEAD = 2048 };
-
 typedef double total_f(const void *elements, int64_t n, double total,
                        double middle);
 
