@@ -20,7 +20,7 @@ LANES_TARGET static bool LANES_NAME(exact_bf16)(const uint16_t most[],
         high = most[i] > high ? most[i] : high;
         low = least[i] < low ? least[i] : low;
     }
-    return range_is_exact(high, low);
+    return range_is_exact(high, low, EXACT_RANGE);
 }
 
 /* If the sum is exact, it is added to *sump.  Some are added while the range is

@@ -85,16 +85,18 @@ struct totals_loops {
 KEY(f32, float, int32_t, INT32_MAX, 0x7f800000)
 KEY(f64, double, int64_t, INT64_MAX, 0x7ff0000000000000)
 
-/* Are sums of EXACT_TERMS numbers of bf16 exact in f32, and finite?  `most` has
- * the bits of the largest, `less` those of the least that is not 0, less 1.
+/* Sums of EXACT_TERMS numbers of bf16 are exact in f32 if their exponents
+ * differ by EXACT_RANGE at most.  Do they differ by `range` at most, and is the
+ * sum finite?  `most` has the bits of the largest, `less` those of the least
+ * that is not 0, less 1.
  */
 enum { EXACT_TERMS = 8, EXACT_RANGE = 13 };
 
-static bool range_is_exact(uint16_t most, uint16_t less)
+static bool range_is_exact(uint16_t most, uint16_t less, int range)
 {
     const int high = most >> 7, low = (uint16_t)(less + 1) >> 7;
 
-    return high < 250 && high - (low > 1 ? low : 1) <= EXACT_RANGE;
+    return high < 250 && high - (low > 1 ? low : 1) <= range;
 }
 
 /* bf16 and f16 as 16-bit whole numbers of the same order, and back: the bits of

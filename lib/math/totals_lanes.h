@@ -185,8 +185,11 @@ LANES_TARGET static double LANES_NAME(squares_f32)(
 }
 
 #include "math/totals_narrow_lanes.h"
-#include "math/sums_f16_lanes.h"
+#if LANES_WIDTH == 2
+#include "math/sums_exact_lanes.h"
+#else
 #include "math/sums_bf16_lanes.h"
+#endif
 
 #define AT(TOTAL, name, kind) [DTN_TOTAL_##TOTAL] = LANES_NAME(name##_##kind)
 #define ROW(kind, squares) {                                                  \

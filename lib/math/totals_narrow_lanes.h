@@ -31,13 +31,18 @@ LANES_TARGET INLINE void LANES_NAME(wide_f16)(float to[], const uint16_t *from,
 }
 
 #define NARROW_TOTALS(kind)                                                   \
-    FOLD_NARROW(sum_any, kind, sum, 0, MORE, add, t + x)                      \
     FOLD_NARROW(prod, kind, prod, 1, MORE_PRODUCT, mul, t * x)                \
     FOLD_NARROW(abs, kind, abs, 0, MORE_SIZE, add, t + fabs(x))               \
     FOLD_NARROW(squares, kind, squared, 0, MORE_SQUARE, add, t + x * x)
 
+FOLD_NARROW(sum_any, bf16, sum, 0, MORE, add, t + x)
 NARROW_TOTALS(bf16)
 NARROW_TOTALS(f16)
+#if LANES_WIDTH == 2
+FOLD_NARROW(sum_any, f16, sum, 0, MORE, add, t + x)
+#else
+FOLD_NARROW(sum, f16, sum, 0, MORE, add, t + x)
+#endif
 
 /* ------------------------------------------------------------- extremes --- */
 
