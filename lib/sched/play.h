@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct dtn_caches;
 struct dtn_model;
 struct dtn_noise;
 struct dtn_ranks;
@@ -36,6 +37,8 @@ struct dtn_play_machine {
     int rails;                    /* ports of a host, taken by its ranks in   */
                                   /* turn                                     */
     struct dtn_play_wire near;    /* inside a host                            */
+    double early_ns;              /* inside a host: less latency, if the      */
+                                  /* receiver waits since less than a post    */
     struct dtn_play_wire far;     /* between hosts, through one switch        */
     double folded_ns;             /* of a byte of a term that is reduced      */
     double copied_ns;             /* of a byte that is copied                 */
@@ -44,6 +47,8 @@ struct dtn_play_machine {
     const struct dtn_noise *noise;        /* interruptions, or NULL           */
     const double *slow;           /* [ranks] how much longer their CPUs take; */
                                   /* NULL: 1                                  */
+    struct dtn_caches *caches;    /* of all ranks, on one host: what bytes    */
+                                  /* cost there; NULL: the same for all bytes */
 };
 
 /* The schedule of one rank into *sched, initialised there. */

@@ -255,7 +255,7 @@ void dtn_message_far(struct dtn_player *p, const struct dtn_play_line *line,
 }
 
 void dtn_message_near(struct dtn_player *p, const struct dtn_play_line *line,
-                      double stretch, double start_ns, double end_ns)
+                      double bytes, double start_ns, double end_ns)
 {
     const struct dtn_channel *channel = &p->program.channel[line->channel];
     uint32_t number;
@@ -272,7 +272,7 @@ void dtn_message_near(struct dtn_player *p, const struct dtn_play_line *line,
     m->links = 1;
     m->path[0] = dtn_topology_link(&p->topology, DTN_LEVEL_MEMORY,
                                    channel->to_rank);
-    m->bytes *= stretch;
+    m->bytes = bytes;
     m->sent_ns = line->op == DTN_LINE_PUT ? start_ns : end_ns;
     dtn_events_push(&p->events, start_ns, number | DTN_MESSAGE_EVENT);
 }

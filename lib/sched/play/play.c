@@ -14,7 +14,9 @@
 #include "sched/play.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "sched/caches.h"
 #include "sched/play/player.h"
+#include "sched/sched.h"
 #include "dtensor.h"
 
 #include <math.h>
@@ -45,13 +47,29 @@ static void part_busy(struct dtn_player *p, struct dtn_play_part *part,
         part->clock_ns += ns * part->slow;
 }
 
+/* Where lines are decides, if the caches are known.  Then a step that loads and
+ * folds takes all its time as it folds.
+ */
+static double bytes_ns(const struct dtn_player *p,
+                       const struct dtn_play_part *part,
+                       const struct dtn_play_line *line, double byte_ns)
+{
+    const struct dtn_step *step;
+
+    if (!part->sched)
+        return byte_ns * stretch_of(p, part) * (double)line->bytes;
+    step = &part->sched->steps[line->step];
+    return line->op == DTN_LINE_LOAD && step->op != DTN_OP_COPY
+         ? 0 : dtn_caches_step(p->machine->caches, part->sched, step);
+}
+
 /* It passes over the bytes of a line. */
 static void part_work(struct dtn_player *p, struct dtn_play_part *part,
                       const struct dtn_play_line *line, double byte_ns)
 {
     const double start = part->clock_ns;
 
-    part_busy(p, part, byte_ns * stretch_of(p, part) * (double)line->bytes);
+    part_busy(p, part, bytes_ns(p, part, line, byte_ns));
     dtn_play_tell(p, &(struct dtensor_simulated_event){
         .kind = line->op == DTN_LINE_LOAD ? DTENSOR_STEP_LOAD
                                           : DTENSOR_STEP_LOCAL,
@@ -72,13 +90,15 @@ static void post_near(struct dtn_player *p, struct dtn_play_part *part,
                       const struct dtn_play_line *line)
 {
     const struct dtn_play_wire *near = &p->machine->near;
-    const double stretch = stretch_of(p, part);
-    double start;
+    double bytes = stretch_of(p, part) * (double)line->bytes, start, ns;
 
     part_busy(p, part, near->post_ns);
     start = part->clock_ns;
-    part_busy(p, part, near->byte_ns * stretch * (double)line->bytes);
-    dtn_message_near(p, line, stretch, start, part->clock_ns);
+    ns = bytes_ns(p, part, line, near->byte_ns);
+    if (part->sched && bytes > 0)
+        bytes = ns / near->byte_ns;
+    part_busy(p, part, ns);
+    dtn_message_near(p, line, bytes, start, part->clock_ns);
 }
 
 /* It goes on at that time. */
@@ -122,6 +142,18 @@ static void wait_note(struct dtn_player *p, struct dtn_play_part *part,
     part->waited = p->nwaited++;
 }
 
+/* It is told where the memory of the sender begins. */
+static void take_ready(struct dtn_player *p, const struct dtn_play_part *part,
+                       const struct dtn_channel *channel,
+                       const struct dtn_play_notice *notice)
+{
+    const struct dtn_play_part *from = &p->program.part[channel->from];
+    const struct dtn_play_line *sent = &p->program.line[notice->line];
+
+    dtn_caches_ready(p->machine->caches, part->rank, channel->from_rank,
+                     &from->sched->steps[sent->step]);
+}
+
 /* false: the signal has not been sent. */
 static bool line_wait(struct dtn_player *p, struct dtn_play_part *part,
                       const struct dtn_play_line *line)
@@ -135,6 +167,11 @@ static bool line_wait(struct dtn_player *p, struct dtn_play_part *part,
         part->waits = line->channel;
         return false;
     }
+    if (part->sched && part->sched->steps[line->step].tag == DTN_TAG_READY)
+        take_ready(p, part, channel, &notice);
+    if (wire == &p->machine->near
+        && part->clock_ns + wire->post_ns >= notice.sent_ns)
+        notice.seen_ns -= p->machine->early_ns;
     if (notice.seen_ns > part->clock_ns) {
         if (p->watch && p->watch->path)
             wait_note(p, part, line, &notice);
@@ -313,7 +350,8 @@ static int player_ended(const struct dtn_player *p, double *nsp,
 {
     double ns = 0;
 
-    if (p->failed || p->events.failed)
+    if (p->failed || p->events.failed
+        || (p->machine->caches && dtn_caches_failed(p->machine->caches)))
         return dtn_fail_nomem(err, "play", (size_t)p->nmessages
                                            * sizeof p->message[0]);
     if (p->cut)
@@ -376,7 +414,8 @@ int dtn_play(const struct dtn_play_machine *machine,
     int rc = ports_make(&p, err);
 
     if (rc == 0)
-        rc = dtn_program_make(&p.program, jobs, njobs, err);
+        rc = dtn_program_make(&p.program, jobs, njobs, machine->caches != NULL,
+                              err);
     if (rc == 0)
         rc = player_make(&p, njobs, err);
     if (rc == 0) {

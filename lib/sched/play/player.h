@@ -82,9 +82,11 @@ bool dtn_notice_take(struct dtn_player *p, struct dtn_channel *channel,
 void dtn_message_far(struct dtn_player *p, const struct dtn_play_line *line,
                      double now_ns);
 
-/* The CPU moves one inside a host from start_ns to end_ns. */
+/* The CPU moves one inside a host from start_ns to end_ns: as long as so many
+ * bytes take.
+ */
 void dtn_message_near(struct dtn_player *p, const struct dtn_play_line *line,
-                      double stretch, double start_ns, double end_ns);
+                      double bytes, double start_ns, double end_ns);
 
 /* Its head is at the next link of its path. */
 void dtn_message_go(struct dtn_player *p, uint32_t number, double head_ns);

@@ -31,6 +31,7 @@ struct maker {
     const struct dtn_play_job *job;
     int period;                   /* ranks of the job that are kept           */
     int first;                    /* part of its position 0                   */
+    bool keeps;                   /* schedules are kept                       */
     bool failed;                  /* out of memory                            */
     bool full;                    /* more lines than DTN_LINES_MAX            */
 };
@@ -191,6 +192,21 @@ static int maker_nomem(struct dtensor_error *err, const struct maker *maker)
                                        * sizeof(struct dtn_play_line));
 }
 
+/* The schedule becomes that of the last part, and is empty. */
+static void sched_keep(struct maker *maker, struct dtn_sched *sched)
+{
+    struct dtn_play_part *part =
+        &maker->program->part[maker->program->nparts - 1];
+
+    part->sched = malloc(sizeof *part->sched);
+    if (!part->sched) {
+        maker->failed = true;
+        return;
+    }
+    *part->sched = *sched;
+    *sched = (struct dtn_sched){ .n = 0 };
+}
+
 /* The lines of one position. */
 static int part_make(struct maker *maker, int number, int position,
                      struct dtensor_error *err)
@@ -213,6 +229,8 @@ static int part_make(struct maker *maker, int number, int position,
     for (int s = 0; s < sched.nsteps && !maker->failed && !maker->full; s++)
         lines_of_step(maker, &sched, s);
     program->part[program->nparts - 1].end = program->nlines;
+    if (maker->keeps)
+        sched_keep(maker, &sched);
     dtn_sched_fini(&sched);
     if (maker->full)
         return dtn_fail(err, DTENSOR_EINVAL, "play: more than %d steps (fewer "
@@ -222,10 +240,10 @@ static int part_make(struct maker *maker, int number, int position,
 }
 
 int dtn_program_make(struct dtn_program *program,
-                     const struct dtn_play_job jobs[], int njobs,
+                     const struct dtn_play_job jobs[], int njobs, bool keeps,
                      struct dtensor_error *err)
 {
-    struct maker maker = { .program = program };
+    struct maker maker = { .program = program, .keeps = keeps };
     int rc = 0;
 
     *program = (struct dtn_program){ .nparts = 0 };
@@ -246,6 +264,11 @@ int dtn_program_make(struct dtn_program *program,
 
 void dtn_program_fini(struct dtn_program *program)
 {
+    for (int i = 0; i < program->nparts; i++)
+        if (program->part[i].sched) {
+            dtn_sched_fini(program->part[i].sched);
+            free(program->part[i].sched);
+        }
     free(program->part);
     free(program->line);
     free(program->channel);

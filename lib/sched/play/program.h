@@ -5,6 +5,7 @@
 #include "sched/play.h"
 #include "dtensor.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct dtn_sched;
@@ -53,6 +54,7 @@ struct dtn_play_part {
     double clock_ns;              /* when its last line was done              */
     double slow;                  /* how much longer its CPU takes            */
     int waited;                   /* its last wait that took time, or -1      */
+    struct dtn_sched *sched;      /* its schedule, if it is kept, or NULL     */
 };
 #define DTN_NOTICE_NONE UINT32_MAX
 
@@ -69,12 +71,12 @@ struct dtn_program {
 };
 
 /* Make the schedules of all jobs, one rank at a time, and keep their lines.
- * _fini() in any case.
+ * The schedules, too, if keeps.  _fini() in any case.
  * Errors: EINVAL  a period that does not divide the ranks; more than
  *         DTN_LINES_MAX steps;  ENOMEM;  those of emit
  */
 int dtn_program_make(struct dtn_program *program,
-                     const struct dtn_play_job jobs[], int njobs,
+                     const struct dtn_play_job jobs[], int njobs, bool keeps,
                      struct dtensor_error *err);
 void dtn_program_fini(struct dtn_program *program);
 

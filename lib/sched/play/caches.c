@@ -1,0 +1,348 @@
+/* caches.c - where cache lines are while schedules run
+ *
+ * Memory is followed in pieces of 1 KiB.  A piece knows who wrote it last, who
+ * read it since, and how many bytes each of the two had used by then: when they
+ * have used more than a cache holds since, the piece has left the cache.
+ * Example: a rank writes its input of 64 KiB, and a peer loads it.  The peer
+ * finds the lines THERE.  The rank that writes it again finds them READ, or
+ * AWAY_READ after its peer has used 1 MiB of other memory.
+ *
+ * Steps that use the same piece are in order, since signals are between them;
+ * so it does not matter that a simulation runs one rank ahead of another.
+ */
+#include "sched/caches.h"
+#include "base/array.h"
+#include "base/box.h"
+#include "base/error.h"
+#include "dtensor.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#define PIECE_BYTES ((size_t)1 << 10)
+
+/* Who has a piece, and how many bytes that rank had used by then. */
+struct holder {
+    int rank;                     /* -1: nobody                               */
+    double used;
+};
+
+struct users { struct holder writer, reader; };
+
+struct space {
+    struct users *piece;          /* [npieces]                                */
+    int npieces, capacity;        /* used and allocated                       */
+};
+
+struct dtn_caches {
+    struct dtn_cache_costs costs; /* of bytes                                 */
+    int ranks;                    /* of the host                              */
+    double *used;                 /* [ranks] bytes that each has used so far  */
+    struct space *space;          /* [ranks][DTN_NSPACES]                     */
+    struct dtn_span *named;       /* [ranks][ranks] where the memory of the   */
+                                  /* second begins for the first              */
+    bool failed;                  /* out of memory                            */
+};
+
+/* Bytes of a use by where their lines are, and those of them that are beyond
+ * the shared cache.
+ */
+struct lines { double bytes[DTN_NLINES_STATES], beyond; };
+
+size_t dtn_cache_size(int index)
+{
+    return (size_t)64 << 3 * index;
+}
+
+int dtn_caches_create(const struct dtn_cache_costs *costs, int ranks,
+                      struct dtn_caches **cachesp, struct dtensor_error *err)
+{
+    const size_t n = (size_t)ranks;
+    struct dtn_caches *caches = calloc(1, sizeof *caches);
+
+    if (caches) {
+        caches->costs = *costs;
+        caches->ranks = ranks;
+        caches->used = calloc(n, sizeof *caches->used);
+        caches->space = calloc(n * DTN_NSPACES, sizeof *caches->space);
+        caches->named = calloc(n * n, sizeof *caches->named);
+    }
+    if (!caches || !caches->used || !caches->space || !caches->named) {
+        dtn_caches_destroy(caches);
+        return dtn_fail_nomem(err, "caches", n * sizeof *caches->space);
+    }
+    *cachesp = caches;
+    return 0;
+}
+
+void dtn_caches_destroy(struct dtn_caches *caches)
+{
+    if (!caches)
+        return;
+    for (int i = 0; caches->space && i < caches->ranks * DTN_NSPACES; i++)
+        free(caches->space[i].piece);
+    free(caches->space);
+    free(caches->named);
+    free(caches->used);
+    free(caches);
+}
+
+bool dtn_caches_failed(const struct dtn_caches *caches)
+{
+    return caches->failed;
+}
+
+/* ---------------------------------------------------------------- lines --- */
+
+/* Which share of it its last holder still has.  Caches do not forget all that
+ * they cannot hold: they begin before they are full.
+ */
+static double held_share(const struct dtn_caches *caches, struct holder holder)
+{
+    const double used = caches->used[holder.rank] - holder.used;
+
+    return fmin(1, fmax(0, 1.5 - used / caches->costs.capacity));
+}
+
+/* Which share of it has left the shared cache: all, when eight times as much as
+ * an own cache holds has been used since, none when twice as much has.
+ */
+static double beyond_share(const struct dtn_caches *caches,
+                           struct holder holder)
+{
+    const double used = caches->used[holder.rank] - holder.used;
+
+    return fmin(1, fmax(0, (used / caches->costs.capacity - 2) / 6));
+}
+
+/* Add bytes of a piece to where they are.  Nobody has used it: it is away. */
+static void piece_spread(const struct dtn_caches *caches,
+                         const struct users *piece, int rank, double bytes,
+                         struct lines *spread)
+{
+    const struct holder *last = piece->reader.rank >= 0 ? &piece->reader
+                                                        : &piece->writer;
+    const double held = last->rank < 0 ? 0 : held_share(caches, *last);
+    enum dtn_lines lines = DTN_LINES_THERE;
+
+    if (last->rank == rank || last->rank < 0)
+        lines = DTN_LINES_HERE;
+    else if (piece->writer.rank == rank)
+        lines = DTN_LINES_READ;
+    if (last->rank >= 0)
+        spread->beyond += bytes * beyond_share(caches, *last);
+    spread->bytes[lines] += held * bytes;
+    spread->bytes[lines + DTN_LINES_AWAY] += (1 - held) * bytes;
+}
+
+/* Up to so many pieces; false: out of memory. */
+static bool space_reserve(struct space *space, int npieces)
+{
+    const struct users fresh = { { -1, 0 }, { -1, 0 } };
+
+    if (!dtn_array_reserve(&space->piece, &space->capacity, npieces,
+                           sizeof space->piece[0]))
+        return false;
+    while (space->npieces < npieces)
+        space->piece[space->npieces++] = fresh;
+    return true;
+}
+
+static void piece_use(struct users *piece, struct holder holder, bool writes)
+{
+    if (writes) {
+        piece->writer = holder;
+        piece->reader.rank = -1;
+    } else if (piece->writer.rank == holder.rank) {
+        piece->writer = holder;   /* the other still has it, too              */
+    } else {
+        piece->reader = holder;
+    }
+}
+
+/* A rank uses bytes of the memory at a span: where are they? */
+static struct lines lines_use(struct dtn_caches *caches, int rank,
+                               struct dtn_span span, size_t bytes, bool writes)
+{
+    const struct dtn_span *named = &caches->named[rank * caches->ranks
+                                                  + span.rank];
+    struct space *space = &caches->space[span.rank * DTN_NSPACES + span.space];
+    const size_t begin = span.offset
+                       + (named->space == span.space ? named->offset : 0);
+    const size_t end = begin + bytes;
+    const size_t last = (end + PIECE_BYTES - 1) / PIECE_BYTES;
+    struct lines spread = { { 0 }, 0 };
+
+    if (!space_reserve(space, (int)last)) {
+        caches->failed = true;
+        return spread;
+    }
+    for (size_t at = begin, next; at < end; at = next) {
+        struct users *piece = &space->piece[at / PIECE_BYTES];
+
+        next = (at / PIECE_BYTES + 1) * PIECE_BYTES;
+        next = next < end ? next : end;
+        piece_spread(caches, piece, rank, (double)(next - at), &spread);
+        caches->used[rank] += (double)(next - at);
+        piece_use(piece, (struct holder){ rank, caches->used[rank] }, writes);
+    }
+    return spread;
+}
+
+void dtn_caches_touch(struct dtn_caches *caches, int rank,
+                      enum dtn_space space, size_t bytes, bool writes)
+{
+    lines_use(caches, rank, (struct dtn_span){ rank, space, 0 }, bytes, writes);
+}
+
+void dtn_caches_ready(struct dtn_caches *caches, int rank, int from,
+                      const struct dtn_step *ready)
+{
+    struct dtn_span *named = &caches->named[rank * caches->ranks + from];
+
+    *named = ready->src;
+    if (ready->message_bytes == 0)
+        named->offset = 0;
+}
+
+/* ---------------------------------------------------------------- costs --- */
+
+/* Between two sizes a straight line, beyond the last the same for each byte. */
+static double curve_ns(const double ns[], double bytes)
+{
+    int i = 1;
+
+    if (bytes < (double)dtn_cache_size(0))
+        return ns[0];
+    while (i < DTN_CACHE_SIZES - 1 && bytes > (double)dtn_cache_size(i))
+        i++;
+    if (bytes > (double)dtn_cache_size(i))
+        return ns[i] * bytes / (double)dtn_cache_size(i);
+    return ns[i - 1] + (ns[i] - ns[i - 1])
+         * (bytes - (double)dtn_cache_size(i - 1))
+         / (double)(dtn_cache_size(i) - dtn_cache_size(i - 1));
+}
+
+/* More ns, because lines are elsewhere. */
+static double spread_ns(const struct dtn_caches *caches,
+                        const double more[][DTN_CACHE_SIZES],
+                        const struct lines *spread, size_t bytes)
+{
+    double ns = spread->beyond * caches->costs.beyond_ns;
+
+    for (int s = 0; s < DTN_NLINES_STATES; s++)
+        if (spread->bytes[s] > 0)
+            ns += curve_ns(more[s], (double)bytes)
+                * spread->bytes[s] / (double)bytes;
+    return ns;
+}
+
+static double load_ns(struct dtn_caches *caches, int rank,
+                      struct dtn_span from, size_t bytes)
+{
+    const struct lines spread = lines_use(caches, rank, from, bytes, false);
+
+    return spread_ns(caches, caches->costs.load, &spread, bytes);
+}
+
+static double store_ns(struct dtn_caches *caches, int rank,
+                       struct dtn_span to, size_t bytes)
+{
+    const struct lines spread = lines_use(caches, rank, to, bytes, true);
+
+    return spread_ns(caches, caches->costs.store, &spread, bytes);
+}
+
+/* ---------------------------------------------------------------- steps --- */
+
+/* The terms of a fold: of each rank, or slots of own memory. */
+static double terms_ns(struct dtn_caches *caches, const struct dtn_sched *sched,
+                       const struct dtn_step *step, int *nterms)
+{
+    const bool own = step->src.rank >= 0;
+    const int n = own ? step->terms : sched->terms ? sched->nterms : sched->n;
+    double ns = 0;
+
+    for (int t = 0; t < n; t++) {
+        struct dtn_span term = step->src;
+
+        if (t == step->own_term)
+            term = step->own;
+        else if (own)
+            term.offset += (size_t)t * step->bytes;
+        else
+            term.rank = sched->terms ? sched->terms[t] : t;
+        ns += load_ns(caches, sched->me, term, step->bytes);
+    }
+    *nterms = n;
+    return ns;
+}
+
+/* Data in a signal goes through a slot.  The peer has read the slot since this
+ * rank wrote it.  What 64 bytes take is part of the signal.
+ */
+static double slot_ns(struct dtn_caches *caches, const struct dtn_sched *sched,
+                      const struct dtn_step *step)
+{
+    const struct dtn_cache_costs *costs = &caches->costs;
+    const bool sends = step->op == DTN_OP_SIGNAL;
+    const double bytes = (double)step->bytes;
+    const double own = sends
+        ? load_ns(caches, sched->me, step->src, step->bytes)
+        : store_ns(caches, sched->me, step->dst, step->bytes);
+    const double *slot = sends ? costs->store[DTN_LINES_READ]
+                               : costs->load[DTN_LINES_THERE];
+
+    return own + fmax(0, curve_ns(costs->copy, bytes) - costs->copy[0])
+         + fmax(0, curve_ns(slot, bytes) - slot[0]);
+}
+
+static double fold_ns(struct dtn_caches *caches, const struct dtn_sched *sched,
+                      const struct dtn_step *step, size_t bytes)
+{
+    const double *fold = caches->costs.fold, *copy = caches->costs.copy;
+    double ns;
+    int n = 2;
+
+    if (step->op == DTN_OP_FOLD)
+        ns = terms_ns(caches, sched, step, &n);
+    else
+        ns = load_ns(caches, sched->me, step->dst, bytes)
+           + load_ns(caches, sched->me, step->src, bytes);
+    ns += curve_ns(copy, (double)bytes)
+        + (n - 1) * (curve_ns(fold, (double)bytes)
+                     - curve_ns(copy, (double)bytes));
+    return ns + store_ns(caches, sched->me, step->dst, bytes);
+}
+
+double dtn_caches_step(struct dtn_caches *caches, const struct dtn_sched *sched,
+                       const struct dtn_step *step)
+{
+    const size_t bytes = step->box < 0 ? step->bytes
+        : (size_t)dtn_box_count(&sched->boxes[step->box])
+          * dtensor_dtype_size(sched->dtype);
+    double ns = 0;
+
+    if (step->op == DTN_OP_SIGNAL && step->tag == DTN_TAG_READY)
+        return sched->exposed[DTN_IN] || sched->exposed[DTN_OUT]
+             ? caches->costs.ready_ns : 0;
+    if (bytes == 0)
+        return 0;
+    switch (step->op) {
+    case DTN_OP_SIGNAL: case DTN_OP_WAIT:
+        return step->tag == DTN_TAG_EAGER ? slot_ns(caches, sched, step) : 0;
+    case DTN_OP_REDUCE: case DTN_OP_FOLD:
+        return fold_ns(caches, sched, step, bytes);
+    case DTN_OP_PUT: case DTN_OP_COPY:
+        ns = load_ns(caches, sched->me, step->src, bytes);
+        break;
+    case DTN_OP_SCALE:
+        ns = load_ns(caches, sched->me, step->dst, bytes);
+        break;
+    default:
+        break;
+    }
+    return ns + curve_ns(caches->costs.copy, (double)bytes)
+         + store_ns(caches, sched->me, step->dst, bytes);
+}

@@ -1,0 +1,157 @@
+/* test_caches.c - the simulator follows who has which cache lines
+ *
+ * Costs are round numbers that tell the states apart: of 64 bytes a copy takes
+ * 1 ns, a fold 2, and what lines cost that are elsewhere 10 to 600.
+ *
+ * Without this test, a simulation on one host could take all lines to be in the
+ * own cache, and be off by a factor of six.
+ */
+#include "sched/caches.h"
+#include "sched/play.h"
+#include "sched/sched.h"
+#include "dtensor.h"
+#include "tests/support/tap.h"
+
+#include <math.h>
+
+#define LINE 64
+#define CAPACITY 4096
+
+static const struct dtn_cache_costs costs = {
+    .capacity = CAPACITY, .ready_ns = 7000, .beyond_ns = 1000.0 / LINE,
+    .copy = { 1, 8, 64, 512, 4096, 32768 },
+    .fold = { 2, 16, 128, 1024, 8192, 65536 },
+    .load = { { 0 }, { 10, 80 }, { 20, 160 }, { 30 }, { 40 }, { 50 } },
+    .store = { { 0 }, { 100, 800 }, { 200, 1600 }, { 300 }, { 400 }, { 500 } },
+};
+
+static struct dtn_caches *fresh(void)
+{
+    struct dtn_caches *caches;
+
+    if (dtn_caches_create(&costs, 2, &caches, NULL) != 0)
+        return NULL;
+    for (int r = 0; r < 2; r++)
+        for (int s = DTN_IN; s <= DTN_OUT; s++)
+            dtn_caches_touch(caches, r, (enum dtn_space)s, LINE, true);
+    return caches;
+}
+
+/* Rank 0 does that step. */
+static double step_ns(struct dtn_caches *caches, enum dtn_op op, int src_rank,
+                      int dst_rank, size_t bytes)
+{
+    const struct dtn_sched sched = { .n = 2, .me = 0, .dtype = DTENSOR_F32 };
+    const struct dtn_step step = { .op = op, .peer = 1, .box = -1,
+        .terms = 2, .own_term = -1, .bytes = bytes,
+        .dst = { dst_rank, DTN_OUT, 0 }, .src = { src_rank, DTN_IN, 0 } };
+
+    return dtn_caches_step(caches, &sched, &step);
+}
+
+static void near_to(double ns, double wanted, const char *what)
+{
+    ok(fabs(ns - wanted) < 0.01, "%s: %.1f ns, not %.1f", what, ns, wanted);
+}
+
+static void test_states(void)
+{
+    struct dtn_caches *caches = fresh();
+
+    near_to(step_ns(caches, DTN_OP_COPY, 0, 0, LINE), 1, "own lines");
+    near_to(step_ns(caches, DTN_OP_COPY, 1, 0, LINE), 11, "a peer wrote it");
+    near_to(step_ns(caches, DTN_OP_COPY, 1, 0, LINE), 1, "and it was loaded");
+    near_to(step_ns(caches, DTN_OP_PUT, 0, 1, LINE), 101, "to a peer's lines");
+    near_to(step_ns(caches, DTN_OP_PUT, 0, 1, LINE), 1, "which are own now");
+    dtn_caches_touch(caches, 1, DTN_OUT, LINE, false);
+    near_to(step_ns(caches, DTN_OP_PUT, 0, 1, LINE), 201, "the peer read them");
+    dtn_caches_touch(caches, 1, DTN_IN, LINE, true);
+    near_to(step_ns(caches, DTN_OP_FOLD, -1, 0, LINE), 12,
+            "a fold with a term that a peer wrote");
+    dtn_caches_destroy(caches);
+}
+
+/* Half as much again as a cache holds takes all of it. */
+static void test_capacity(void)
+{
+    struct dtn_caches *caches = fresh();
+    double ns;
+
+    dtn_caches_touch(caches, 1, DTN_TMP, CAPACITY, true);
+    ns = step_ns(caches, DTN_OP_COPY, 1, 0, LINE);
+    ok(ns > 20 && ns < 40, "a full cache has lost some of it: %.1f ns", ns);
+    dtn_caches_touch(caches, 1, DTN_TMP, 7 * CAPACITY / 4, true);
+    dtn_caches_touch(caches, 1, DTN_OUT, LINE, false);
+    dtn_caches_touch(caches, 0, DTN_TMP, 7 * CAPACITY / 4, true);
+    near_to(step_ns(caches, DTN_OP_COPY, 0, 0, LINE), 331, "own lines away");
+    dtn_caches_touch(caches, 0, DTN_TMP, 9 * CAPACITY, true);
+    near_to(step_ns(caches, DTN_OP_COPY, 0, 0, LINE), 2331,
+            "and beyond the shared cache");
+    dtn_caches_destroy(caches);
+}
+
+/* READY names a place, where the peer's OUT begins for this rank. */
+static void test_places(void)
+{
+    const struct dtn_step ready = { .op = DTN_OP_SIGNAL, .tag = DTN_TAG_READY,
+        .src = { 1, DTN_OUT, 1024 }, .message_bytes = LINE };
+    struct dtn_caches *caches = fresh();
+
+    dtn_caches_touch(caches, 1, DTN_OUT, 1024, true);
+    dtn_caches_ready(caches, 0, 1, &ready);
+    near_to(step_ns(caches, DTN_OP_PUT, 0, 1, LINE), 301,
+            "a place that nobody has used");
+    dtn_caches_destroy(caches);
+}
+
+/* -------------------------------------------------------------- played --- */
+
+/* Rank 1 loads what rank 0 has written.  The READY names it, or nothing. */
+static int emit_load(void *arg, int me, struct dtn_sched *sched,
+                     struct dtensor_error *err)
+{
+    dtn_sched_init(sched, "load", 2, me, DTENSOR_F32, DTENSOR_SUM);
+    sched->bytes[DTN_IN] = sched->bytes[DTN_OUT] = LINE;
+    sched->exposed[DTN_IN] = *(const bool *)arg;
+    if (me == 0) {
+        dtn_sched_signal(sched, 1, DTN_TAG_READY);
+    } else {
+        dtn_sched_wait(sched, 0, DTN_TAG_READY);
+        dtn_sched_copy(sched, (struct dtn_span){ 1, DTN_OUT, 0 },
+                       (struct dtn_span){ 0, DTN_IN, 0 }, LINE);
+    }
+    return dtn_sched_finish(sched, err);
+}
+
+static void test_played(void)
+{
+    struct dtn_play_machine machine = { .ranks = 2, .per_host = 2, .rails = 1,
+        .near = { .latency_ns = 100, .post_ns = 50, .byte_ns = 1 },
+        .early_ns = 30 };
+    bool names = true;
+    const struct dtn_play_job job = { .n = 2, .emit = emit_load,
+                                      .arg = &names };
+    struct dtn_play_result result = { .ns = 0 };
+    struct dtensor_error err;
+
+    machine.caches = fresh();
+    if (dtn_play(&machine, &job, 1, NULL, &result, &err) != 0)
+        note("%s", err.text);
+    near_to(result.ns, 50 + 7000 + 100 + 11, "a peer that has waited for long");
+    names = false;
+    dtn_caches_touch(machine.caches, 0, DTN_IN, LINE, true);
+    if (dtn_play(&machine, &job, 1, NULL, &result, &err) != 0)
+        note("%s", err.text);
+    near_to(result.ns, 50 + 100 - 30 + 11, "or no longer than a post");
+    dtn_caches_destroy(machine.caches);
+    dtn_caches_destroy(NULL);
+}
+
+int main(void)
+{
+    test_states();
+    test_capacity();
+    test_places();
+    test_played();
+    return done();
+}
