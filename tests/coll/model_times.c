@@ -17,12 +17,15 @@
 #include "coll/exec.h"
 #include "job/ctx.h"
 #include "mesh/mesh.h"
+#include "sched/caches.h"
 #include "sched/call.h"
 #include "sched/emitters.h"
 #include "sched/model.h"
 #include "sched/play.h"
 #include "sched/sched.h"
 #include "dtensor.h"
+#include "tests/coll/host_costs.h"
+#include "tests/coll/timing.h"
 #include "tests/sched/play.h"
 #include "tests/support/ranks.h"
 
@@ -31,84 +34,14 @@
 #include <string.h>
 #include <time.h>
 
-enum { TIMES_MAX = 401, RUNS_MIN = 5, WARM_UP = 2, BARRIERS = 9 };
-#define ENOUGH_NS 2e8             /* for the runs of one algorithm            */
+enum { BARRIERS = 9, TRIES = 5 };
+#define ENOUGH_NS 1e8             /* for the runs of one algorithm            */
 #define WIRE_BYTES ((size_t)4 << 20)
 
 struct asked {
     int nsizes;
     size_t size[16];
 };
-
-static volatile unsigned sink;    /* where results are read to                */
-
-/* Until a call begins, longer than a hop.  On one host ranks wait for it with
- * warm caches; else they sleep, since who spins takes the CPU of another.
- */
-static double begin_ns = 20000;
-
-static int ascending(const void *a, const void *b)
-{
-    const double *x = a, *y = b;
-
-    return *x < *y ? -1 : *x > *y;
-}
-
-/* What all ranks have agreed on: the largest of their numbers. */
-static double largest(const struct dtensor_mesh *mesh, double mine)
-{
-    struct dtensor_error err;
-    double most;
-
-    need(dtensor_allreduce(mesh, &mine, &most, 1, DTENSOR_F64, DTENSOR_MAX,
-                           &err) == 0, "%s", err.text);
-    return most;
-}
-
-/* From a time of the clock at which all ranks begin so many calls to the end of
- * the last, in ns.  The input is written before, the output read after.
- */
-static double run_ns(const struct dtensor_mesh *mesh, struct dtn_exec *exec,
-                     void *in, void *out, int calls, int run)
-{
-    const size_t *bytes = dtn_exec_sched(exec)->bytes;
-    double begin, end, rest_ns;
-
-    memset(in, run, bytes[DTN_IN]);
-    begin = largest(mesh, (double)dtn_now_ns() + begin_ns);
-    rest_ns = begin - (double)dtn_now_ns();
-    if (rest_ns > 1e6)
-        nanosleep(&(struct timespec){ .tv_nsec = (long)rest_ns }, NULL);
-    while ((double)dtn_now_ns() < begin)
-        ;
-    for (int i = 0; i < calls; i++)
-        need(dtn_exec_run(exec, in, out, 7, NULL) == 0, "run");
-    end = (double)dtn_now_ns();
-    for (size_t i = 0; i < bytes[DTN_OUT]; i += 8)
-        sink += ((const unsigned char *)out)[i];
-    return largest(mesh, end) - begin;
-}
-
-/* Median over the runs, in ns. */
-static double time_of(const struct dtensor_mesh *mesh, struct dtn_exec *exec,
-                      void *in, void *out, int calls)
-{
-    static double times[TIMES_MAX];
-    const int64_t first = dtn_now_ns();
-    int runs = 0;
-
-    for (int i = 0; i < WARM_UP; i++)
-        run_ns(mesh, exec, in, out, calls, i);
-    while (runs < TIMES_MAX
-           && (runs < RUNS_MIN
-               || largest(mesh, (double)(dtn_now_ns() - first))
-                  < ENOUGH_NS)) {
-        times[runs] = run_ns(mesh, exec, in, out, calls, runs);
-        runs++;
-    }
-    qsort(times, (size_t)runs, sizeof times[0], ascending);
-    return times[runs / 2];
-}
 
 static double emitter_ns(const struct dtensor_mesh *mesh,
                          const struct dtn_call *call,
@@ -121,19 +54,35 @@ static double emitter_ns(const struct dtensor_mesh *mesh,
 
     need(e->emit(call, &sched, NULL) == 0, "emit");
     need(dtn_exec_create(&mesh->group, &sched, &exec, NULL) == 0, "plan");
-    ns = time_of(mesh, exec, in, out, calls);
+    ns = timing_exec(mesh, exec, in, out, calls, ENOUGH_NS);
     dtn_exec_destroy(exec);
     return ns;
 }
 
 /* ------------------------------------------------------------ simulated --- */
 
+/* All ranks write their inputs and read their outputs, as before each call. */
+static void played_touch(const struct played *played, struct dtn_caches *caches)
+{
+    for (int r = 0; r < played->call.n; r++) {
+        struct dtn_sched sched;
+
+        need(played_emit((void *)(uintptr_t)played, r, &sched, NULL) == 0,
+             "emit");
+        dtn_caches_touch(caches, r, DTN_OUT, sched.bytes[DTN_OUT], false);
+        dtn_caches_touch(caches, r, DTN_IN, sched.bytes[DTN_IN], true);
+        dtn_sched_fini(&sched);
+    }
+}
+
+/* The second of two calls, if the caches are known: they begin empty. */
 static double played_ns(const struct dtn_call *call,
                         const struct dtn_emitter *e,
-                        const struct dtn_model *model)
+                        const struct dtn_model *model,
+                        const struct host_costs *costs)
 {
     struct played played = { e, *call };
-    const struct dtn_play_job job = { .n = call->n, .emit = played_emit,
+    struct dtn_play_job job = { .n = call->n, .emit = played_emit,
         .arg = &played, .stretch = dtn_model_cache_miss_factor(
             model, (double)dtn_call_bytes(call)) };
     struct dtn_play_result result;
@@ -141,8 +90,21 @@ static double played_ns(const struct dtn_call *call,
     struct dtensor_error err;
 
     dtn_play_machine_of(model, &machine);
-    need(dtn_play(&machine, &job, 1, NULL, &result, &err) == 0, "%s",
-         err.text);
+    if (costs) {
+        need(dtn_caches_create(&costs->caches, call->n, &machine.caches, &err)
+             == 0, "%s", err.text);
+        machine.near.post_ns = costs->post_ns;
+        machine.near.latency_ns = costs->latency_ns;
+        machine.early_ns = costs->early_ns;
+        job.start_ns = costs->start_ns;
+    }
+    for (int calls = 0; calls <= (costs != NULL); calls++) {
+        if (costs)
+            played_touch(&played, machine.caches);
+        need(dtn_play(&machine, &job, 1, NULL, &result, &err) == 0, "%s",
+             err.text);
+    }
+    dtn_caches_destroy(machine.caches);
     return result.ns;
 }
 
@@ -217,8 +179,27 @@ static void offs_add(struct offs *offs, double measured, double predicted,
         offs->worst = simulated / measured;
 }
 
+/* Its time, between two looks at the machine that find the same. */
+static double settled_ns(const struct dtensor_mesh *mesh,
+                         const struct dtn_call *call,
+                         const struct dtn_emitter *e, void *in, void *out,
+                         struct host_costs *costs)
+{
+    double ns = emitter_ns(mesh, call, e, in, out, 1);
+
+    for (int i = 0; costs && i < TRIES && !host_costs_hold(costs); i++) {
+        host_costs_measure(costs);
+        if (call->me == 0)
+            printf("- a signal takes %.0f ns now\n",
+                   costs->post_ns + costs->latency_ns);
+        ns = emitter_ns(mesh, call, e, in, out, 1);
+    }
+    return ns;
+}
+
 static void try_call(const struct dtensor_mesh *mesh, struct dtn_call *call,
-                     const struct dtn_model *model, void *in, void *out,
+                     const struct dtn_model *model,
+                     struct host_costs *costs, void *in, void *out,
                      struct offs *offs)
 {
     const struct dtn_emitter *best = NULL;
@@ -231,9 +212,9 @@ static void try_call(const struct dtensor_mesh *mesh, struct dtn_call *call,
 
         if (!dtn_emitter_runs(e, call, model))
             continue;
-        ns = emitter_ns(mesh, call, e, in, out, 1);
+        ns = settled_ns(mesh, call, e, in, out, costs);
         dtn_model_load(model, call, e, load);
-        told = played_ns(call, e, model);
+        told = played_ns(call, e, model, costs);
         offs_add(offs, ns, dtn_model_ns(model, load), told);
         if (call->me == 0)
             printf("%-14s %8zu %-12s %10.2f us, predicted %10.2f, simulated "
@@ -271,7 +252,8 @@ static void *memory(struct dtensor_ctx *ctx, size_t bytes)
 /* All collectives of that size. */
 static void try_size(const struct dtensor_mesh *mesh,
                      const struct dtn_call *like, size_t bytes,
-                     const struct dtn_model *model, void *in, void *out,
+                     const struct dtn_model *model,
+                     struct host_costs *costs, void *in, void *out,
                      struct offs *offs)
 {
     for (int c = 0; c < DTN_COLL_BARRIER; c++) {
@@ -281,7 +263,7 @@ static void try_size(const struct dtensor_mesh *mesh,
         call.count = bytes / 4
                    / (dtn_call_blocked(&call) ? (size_t)call.n : 1);
         if (call.count > 0)
-            try_call(mesh, &call, model, in, out, offs);
+            try_call(mesh, &call, model, costs, in, out, offs);
     }
 }
 
@@ -294,6 +276,29 @@ static size_t size_most(const struct asked *asked)
     return most;
 }
 
+static void costs_print(const struct host_costs *costs)
+{
+    const struct dtn_cache_costs *caches = &costs->caches;
+
+    printf("measured: a call %.0f ns, a signal %.0f ns to post, %.0f ns later "
+           "there, or %.0f less, READY %.0f more; capacity %.0f, "
+           "beyond it %.4f ns a byte\n",
+           costs->start_ns, costs->post_ns, costs->latency_ns,
+           costs->early_ns, caches->ready_ns, caches->capacity,
+           caches->beyond_ns);
+    printf("%8s %8s %8s, more for loads there, read, away, and stores\n",
+           "bytes", "copy ns", "fold ns");
+    for (int i = 0; i < DTN_CACHE_SIZES; i++) {
+        printf("%8zu %8.0f %8.0f", dtn_cache_size(i), caches->copy[i],
+               caches->fold[i]);
+        for (int s = DTN_LINES_THERE; s < DTN_NLINES_STATES; s++)
+            printf(" %6.0f", caches->load[s][i]);
+        for (int s = DTN_LINES_THERE; s < DTN_NLINES_STATES; s++)
+            printf(" %6.0f", caches->store[s][i]);
+        printf("\n");
+    }
+}
+
 static void times(int rank, int n, void *arg)
 {
     const struct asked *asked = arg;
@@ -301,6 +306,7 @@ static void times(int rank, int n, void *arg)
     struct dtensor_ctx *ctx;
     struct dtn_model model;
     struct dtensor_error err;
+    struct host_costs costs;
     struct offs offs = { .worst = 1 };
     int *hosts = calloc((size_t)n, sizeof *hosts);
     struct dtn_call like = { .n = n, .me = rank, .hosts = hosts,
@@ -319,15 +325,23 @@ static void times(int rank, int n, void *arg)
     in = memory(ctx, size_most(asked));
     out = memory(ctx, size_most(asked));
     if (model.hosts > 1) {
-        begin_ns = 2e7;
+        timing_begin_after(2e7);
         wire_measure(mesh, &like, in, out, &model);
+    } else if (n == 2) {
+        host_costs_begin(mesh, ctx, in, out, &costs);
+        host_costs_measure(&costs);
+        if (rank == 0)
+            costs_print(&costs);
     }
     for (int i = 0; i < asked->nsizes; i++)
-        try_size(mesh, &like, asked->size[i], &model, in, out, &offs);
+        try_size(mesh, &like, asked->size[i], &model,
+                 model.hosts == 1 && n == 2 ? &costs : NULL, in, out, &offs);
     if (rank == 0)
         printf("of %d times %d are simulated within 20 %%, the worst as %.2f "
                "of it; %d are predicted within 20 %%\n", offs.n,
                offs.simulated, offs.worst, offs.predicted);
+    if (model.hosts == 1 && n == 2)
+        host_costs_end(ctx, &costs);
     dtensor_free(ctx, in);
     dtensor_free(ctx, out);
     dtensor_fini(ctx);

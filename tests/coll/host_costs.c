@@ -1,0 +1,306 @@
+/* host_costs.c - what signals and bytes cost two ranks of one host
+ *
+ * Signals: a call of k signals to and fro takes k hops and a start, one of k
+ * signals to the same peer k posts.  Bytes: rank 0 copies or folds, after
+ * both ranks have written and read the memory in the order that the state of
+ * its lines asks for (sched/caches.h).
+ */
+#include "base/compiler.h"
+#include "base/copy.h"
+#include "base/reduce.h"
+#include "base/wait.h"
+#include "coll/exec.h"
+#include "job/ctx.h"
+#include "mesh/mesh.h"
+#include "sched/sched.h"
+#include "transport/transport.h"
+#include "dtensor.h"
+#include "tests/coll/host_costs.h"
+#include "tests/coll/timing.h"
+#include "tests/support/ranks.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { RUNS = 31, TURNS = 17, REPEATS = 9 };
+#define SMALL_BYTES 512           /* copies of up to these are repeated       */
+#define SIGNALS_NS 1e7            /* for the runs of one measurement          */
+#define STEP_NS 5e6
+#define CHECK_NS 1e6              /* or, whether they still hold              */
+#define SETTLE_NS 600             /* until a gate's stores are done           */
+#define AREA_BYTES ((size_t)1 << 20)     /* of a source or a destination      */
+
+/* -------------------------------------------------------------- signals --- */
+
+/* The time of a schedule of this rank, which is not used any more. */
+static double sched_ns(const struct host_areas *areas, struct dtn_sched *sched,
+                       double enough_ns)
+{
+    struct dtn_exec *exec;
+    double ns;
+
+    need(dtn_sched_finish(sched, NULL) == 0
+         && dtn_exec_create(&areas->mesh->group, sched, &exec, NULL) == 0,
+         "plan");
+    ns = timing_exec(areas->mesh, exec, areas->in, areas->out, 1, enough_ns);
+    dtn_exec_destroy(exec);
+    return ns;
+}
+
+/* Rank 0 posts, rank 1 posts back as many, and so on. */
+static double signals_ns(const struct host_areas *areas, int turns, int posts,
+                         double enough_ns)
+{
+    struct dtn_sched sched;
+
+    dtn_sched_init(&sched, "signals", 2, areas->me, DTENSOR_U8, DTENSOR_SUM);
+    for (int t = 0; t < turns; t++)
+        for (int i = 0; i < posts; i++)
+            if (t % 2 == areas->me)
+                dtn_sched_signal(&sched, 1 - areas->me, DTN_TAG_DATA);
+            else
+                dtn_sched_wait(&sched, 1 - areas->me, DTN_TAG_DATA);
+    return sched_ns(areas, &sched, enough_ns);
+}
+
+/* Of three: a plan may have its signals at bad places. */
+static double signals_middle(const struct host_areas *areas, int turns,
+                             int posts)
+{
+    double ns[3];
+
+    for (int i = 0; i < 3; i++)
+        ns[i] = signals_ns(areas, turns, posts, SIGNALS_NS);
+    return timing_median(ns, 3);
+}
+
+/* In the first turn both ranks begin at the same time, in later ones the
+ * receiver has been waiting.
+ */
+static void signals_measure(const struct host_areas *areas,
+                            struct host_costs *costs)
+{
+    const double none = signals_middle(areas, 0, 1);
+    const double one = signals_middle(areas, 1, 1);
+    const double turns = signals_middle(areas, TURNS, 1);
+    const double posts = signals_middle(areas, 1, TURNS);
+    const double turn = (turns - one) / (TURNS - 1);
+    costs->start_ns = none;
+    costs->post_ns = fmax(1, (posts - one) / (TURNS - 1));
+    costs->latency_ns = fmax(1, turn - costs->post_ns);
+    costs->early_ns = fmax(0, turn - fmax(0, one - none));
+}
+
+/* ---------------------------------------------------------------- bytes --- */
+
+static void gate(const struct host_areas *areas)
+{
+    timing_largest(areas->mesh, 0);
+}
+
+/* Both ranks use that memory of rank 0, in that order. */
+static void lines_set(const struct host_areas *areas, unsigned char *mem,
+                      size_t bytes, enum dtn_lines lines, int run)
+{
+    const int writer = lines == DTN_LINES_THERE;
+
+    if (areas->me == writer)
+        memset(mem, run, bytes);
+    gate(areas);
+    if (areas->me == 1 && lines == DTN_LINES_READ)
+        timing_read(mem, bytes);
+    gate(areas);
+}
+
+/* What rank 0 does with them, median in ns. */
+static double bytes_ns(const struct host_areas *areas, size_t bytes,
+                       enum dtn_lines src, enum dtn_lines dst, size_t between)
+{
+    double times[RUNS];
+    int64_t begin;
+
+    for (int r = 0; r < RUNS; r++) {
+        lines_set(areas, areas->src, bytes, src, r);
+        lines_set(areas, areas->dst, bytes, dst, r);
+        memset(areas->other, r, between);
+        gate(areas);
+        begin = dtn_now_ns();
+        while (dtn_now_ns() - begin < SETTLE_NS)
+            ;
+        begin = dtn_now_ns();
+        if (areas->me == 0)
+            dtn_copy(areas->dst, areas->src, bytes);
+        atomic_thread_fence(memory_order_seq_cst);
+        times[r] = (double)(dtn_now_ns() - begin);
+        gate(areas);
+    }
+    return timing_largest(areas->mesh, timing_median(times, RUNS));
+}
+
+/* A copy whose lines are all away tells the two ends together: half each. */
+static void states_measure(const struct host_areas *areas,
+                           struct dtn_cache_costs *costs, int i)
+{
+    const enum dtn_lines here = DTN_LINES_HERE, away = DTN_LINES_AWAY;
+    const size_t bytes = dtn_cache_size(i), much = 2 * areas->cache_bytes;
+    const double copy = bytes_ns(areas, bytes, here, here, 0);
+    const double far = bytes_ns(areas, bytes, here, here, much);
+    const double half = fmax(0, far - copy) / 2;
+
+    for (enum dtn_lines s = here; s < DTN_NLINES_STATES; s++) {
+        const enum dtn_lines last = s % away;
+        const size_t between = s < away ? 0 : much;
+        const double all = s < away ? copy : far - half;
+
+        costs->load[s][i] =
+            fmax(0, bytes_ns(areas, bytes, last, here, between) - all);
+        costs->store[s][i] =
+            fmax(0, bytes_ns(areas, bytes, here, last, between) - all);
+    }
+    costs->beyond_ns = fmax(0, bytes_ns(areas, bytes, here, here, 4 * much)
+                               - far) / 2 / (double)bytes;
+}
+
+/* ---------------------------------------------------------------- steps --- */
+
+enum measured { NOTHING, OWN_COPY, OWN_FOLD, LOADS, PUTS, NAMES_ONLY };
+
+/* Rank 0 does such a step of so many bytes, and tells rank 1. */
+static double step_once(const struct host_areas *areas, enum measured what,
+                        size_t bytes, int times)
+{
+    const int me = areas->me;
+    const struct dtn_span out = { me, DTN_OUT, 0 }, in = { me, DTN_IN, 0 };
+    struct dtn_sched sched;
+
+    dtn_sched_init(&sched, "step", 2, me, DTENSOR_F32, DTENSOR_SUM);
+    for (int s = DTN_IN; s <= DTN_OUT; s++) {
+        sched.bytes[s] = s == DTN_IN && what == OWN_FOLD ? 2 * bytes : bytes;
+        sched.exposed[s] = me == 1 && ((s == DTN_IN && what == LOADS)
+                                       || (s == DTN_OUT && what > LOADS));
+    }
+    if (me == 1)
+        dtn_sched_signal(&sched, 0, DTN_TAG_READY);
+    else
+        dtn_sched_wait(&sched, 1, DTN_TAG_READY);
+    if (me == 0 && what == PUTS)
+        dtn_sched_put(&sched, 1, (struct dtn_span){ 1, DTN_OUT, 0 }, in, bytes);
+    for (int i = 0; me == 0 && i < times; i++)
+        if (what == OWN_COPY || what == LOADS)
+            dtn_sched_copy(&sched, out, (struct dtn_span){ what == LOADS,
+                                                           DTN_IN, 0 }, bytes);
+        else if (what == OWN_FOLD)
+            dtn_sched_fold_slots(&sched, out, in, bytes, 2);
+    if (me == 0)
+        dtn_sched_signal(&sched, 1, DTN_TAG_DATA);
+    else
+        dtn_sched_wait(&sched, 0, DTN_TAG_DATA);
+    return sched_ns(areas, &sched, STEP_NS);
+}
+
+static double step_ns(const struct host_areas *areas, enum measured what,
+                      size_t bytes, int times)
+{
+    const double ns = step_once(areas, what, bytes, times);
+
+    return fmin(ns, step_once(areas, what, bytes, times));
+}
+
+/* Of 2 MiB all lines are away.  Small copies are repeated, since the clock
+ * counts tens of ns.
+ */
+static void bytes_measure(const struct host_areas *areas,
+                          struct dtn_cache_costs *costs)
+{
+    const double none = step_ns(areas, NOTHING, 64, 1);
+    const double names = step_ns(areas, NAMES_ONLY, 64, 1);
+
+    costs->capacity = (double)areas->cache_bytes;
+    costs->ready_ns = fmax(0, names - none);
+    for (int i = 0; i < DTN_CACHE_SIZES; i++) {
+        const size_t bytes = dtn_cache_size(i);
+        const int times = bytes <= SMALL_BYTES ? REPEATS : 1;
+        const double copy =
+            fmax(0, step_ns(areas, OWN_COPY, bytes, times) - none) / times;
+        double *load = &costs->load[DTN_LINES_THERE][i];
+        double *put = &costs->store[DTN_LINES_READ][i];
+
+        costs->copy[i] = copy;
+        costs->fold[i] =
+            fmax(0, step_ns(areas, OWN_FOLD, bytes, times) - none) / times;
+        if (bytes <= AREA_BYTES) {
+            states_measure(areas, costs, i);
+        } else {
+            *load = load[-1] * (double)bytes / (double)dtn_cache_size(i - 1);
+            *put = put[-1] * (double)bytes / (double)dtn_cache_size(i - 1);
+            load = &costs->load[DTN_LINES_AWAY_THERE][i];
+            put = &costs->store[DTN_LINES_AWAY_READ][i];
+        }
+        *load = fmax(0, step_ns(areas, LOADS, bytes, 1) - names - copy);
+        *put = fmax(0, step_ns(areas, PUTS, bytes, 1) - names - copy);
+    }
+}
+
+/* ---------------------------------------------------------------- whole --- */
+
+/* Of both ranks that of rank 0. */
+static unsigned char *area_of(struct dtensor_ctx *ctx,
+                              const struct host_areas *areas, void *mem,
+                              size_t bytes)
+{
+    struct dtn_transport *tp = ctx->peers[1 - areas->me].tp;
+    struct dtn_remote mine, all[2];
+    struct dtensor_error err;
+
+    need(tp->ops->reg(tp, mem, bytes, &mine) == 0, "reg");
+    need(dtensor_allgather(areas->mesh, &mine, all, sizeof mine, DTENSOR_U8,
+                           &err) == 0, "%s", err.text);
+    if (areas->me == 1)
+        mem = tp->ops->map(tp, 0, all[0]);
+    need(mem != NULL, "map");
+    return mem;
+}
+
+void host_costs_begin(const struct dtensor_mesh *mesh, struct dtensor_ctx *ctx,
+                      void *in, void *out, struct host_costs *costs)
+{
+    const long cache = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    struct host_areas *areas = &costs->areas;
+    struct dtensor_error err;
+    void *other;
+
+    areas->mesh = mesh;
+    areas->me = dtensor_rank(ctx);
+    areas->cache_bytes = cache > 0 ? (size_t)cache : AREA_BYTES;
+    need(dtensor_alloc(ctx, 8 * areas->cache_bytes, &other, &err) == 0, "%s",
+         err.text);
+    areas->other = other;
+    gate(areas);
+    areas->in = in;
+    areas->out = out;
+    areas->src = area_of(ctx, areas, in, AREA_BYTES);
+    areas->dst = area_of(ctx, areas, out, AREA_BYTES);
+}
+
+void host_costs_end(struct dtensor_ctx *ctx, struct host_costs *costs)
+{
+    dtensor_free(ctx, costs->areas.other);
+}
+
+void host_costs_measure(struct host_costs *costs)
+{
+    costs->caches = (struct dtn_cache_costs){ .capacity = 0 };
+    signals_measure(&costs->areas, costs);
+    bytes_measure(&costs->areas, &costs->caches);
+}
+
+bool host_costs_hold(const struct host_costs *costs)
+{
+    const double turn = costs->post_ns + costs->latency_ns;
+    const double now = (signals_ns(&costs->areas, TURNS, 1, CHECK_NS)
+                        - costs->start_ns) / TURNS;
+
+    return fabs(log(now / turn)) < log(4 / 3.0);
+}
