@@ -15,6 +15,7 @@
 #include "job/ctx.h"
 #include "job/group.h"
 #include "sched/call.h"
+#include "sched/crossings.h"
 #include "sched/model.h"
 #include "transport/transport.h"
 #include "dtensor.h"
@@ -78,6 +79,9 @@ static void model_count(const struct dtn_group *group,
         if (ranks < model->rails)
             model->rails = ranks;
     }
+    model->crossings = model->uneven
+        ? dtn_crossings_count(host, group->n, model->hosts)
+        : (struct dtn_crossings){ .counted = false };
 }
 
 static enum dtn_reach model_reach(const struct dtn_model *model,

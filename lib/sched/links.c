@@ -103,7 +103,8 @@ static void load_link(const struct dtn_model *model,
     const double each = load_chunk_messages(weight, units, part);
     double hops = dtn_term_part(weight->hops, part)
                 + (units->n > 2 ? ticks : 0);
-    double moved = load_moved(weight, units, part);
+    double moved = load_moved(weight, units, part)
+                 * (part->counted ? part->counted->waits : 1);
     double rooted = dtn_amount_part(&weight->rooted, units, part)
                   + load_path(model, weight, units, part)
                   + load_fanned(model, weight, units, part);
@@ -160,8 +161,8 @@ void dtn_load_add(const struct dtn_model *model,
 
     if (n < 2)
         return;
-    load_link(model, weight, &units, &(struct dtn_peers){ 1, n, true, sharing },
-              stretch, load);
+    load_link(model, weight, &units,
+              &(struct dtn_peers){ 1, n, true, sharing, NULL }, stretch, load);
     load_local(weight, &units, stretch, load);
 }
 
@@ -172,7 +173,7 @@ double dtn_load_first(const struct dtn_model *model,
     const struct dtn_units units = dtn_units_make(n, whole, weight);
 
     return load_path(model, weight, &units,
-                     &(struct dtn_peers){ 1, n, true, sharing });
+                     &(struct dtn_peers){ 1, n, true, sharing, NULL });
 }
 
 /* How much longer bytes take where shifts differ in length: the ranks of a host
@@ -237,6 +238,41 @@ static void load_shift(const struct dtn_model *model,
                                                     beyond->sharing);
 }
 
+/* Ranks of the host that is waited for: the smallest, whose ranks have the most
+ * peers on others.  A root is on the largest, as rank 0 is.  Between two hosts
+ * the edges of two trees are those of the largest, and if all send to all, each
+ * has as many peers there as the other has ranks.
+ */
+static int load_locals(const struct dtn_model *model,
+                       const struct dtn_weight *weight)
+{
+    const bool rooted = weight->senders == DTN_SENDERS_ONE
+                     || weight->senders == DTN_SENDERS_ROOT;
+
+    if (rooted || (weight->senders == DTN_SENDERS_TWO && model->hosts == 2))
+        return model->locals;
+    if (weight->senders == DTN_SENDERS_ALL && model->hosts == 2)
+        return (model->locals + dtn_model_rails(model)) / 2;
+    return dtn_model_rails(model);
+}
+
+/* Of the largest of unequal hosts a shift by d leads d ranks to the next, as a
+ * share of its ranks; the mean of the shifts that lead half of the smallest
+ * host there, or more.
+ */
+static double load_crossing(const struct dtn_model *model, int n)
+{
+    double sum = 0;
+    int shifts = 0;
+
+    for (int d = 1; d < n; d *= 2)
+        if (2 * d >= model->rails) {
+            sum += fmin(1, (double)d / model->locals);
+            shifts++;
+        }
+    return shifts > 0 ? sum / shifts : 1;
+}
+
 /* How many ranks of a host send to others at the same time.  Of two trees one
  * edge leads each way between two hosts; of more hosts it is three for each two
  * hosts, or four if hosts are unequal.  A rank of the largest host has fewer
@@ -248,12 +284,18 @@ static double load_senders(const struct dtn_model *model,
                            const struct dtn_weight *weight,
                            const struct dtn_units *units)
 {
-    const int n = units->n, rails = dtn_model_rails(model);
+    const int n = units->n, rails = load_locals(model, weight);
     const double all = model->ranks_per_device
                      * (n - model->locals) / fmax(1, n - rails);
     const double crossing = model->hosts == 2 ? 1 : model->uneven ? 2 : 1.5;
     const double turns = all > 1 ? 1 : dtn_pieces(units->chunk);
 
+    if (weight->senders == DTN_SENDERS_ALL && weight->hops.log2n > 0
+        && model->crossings.counted)
+        return fmin(all, model->crossings.senders);
+    if (weight->senders == DTN_SENDERS_SHIFT && model->uneven
+        && weight->moved.whole.log2n > 0)
+        return all * load_crossing(model, n);
     if (weight->senders <= DTN_SENDERS_SHIFT)
         return all;
     if (weight->senders == DTN_SENDERS_TWO)
@@ -270,8 +312,11 @@ static void load_hide(const struct dtn_model *model,
 {
     const double *ns = model->ns;
     double *inside = &load[DTENSOR_COST_INTRA_BYTES];
+    const double hops = weight->senders == DTN_SENDERS_ONE
+                      ? load[DTENSOR_COST_INTER_HOPS] : 0;
     const double network = load[DTENSOR_COST_INTER_BYTES]
-                         * ns[DTENSOR_COST_INTER_BYTES];
+                         * ns[DTENSOR_COST_INTER_BYTES]
+                         + hops * ns[DTENSOR_COST_INTER_HOPS];
 
     if (weight->senders != DTN_SENDERS_ROOT)
         *inside -= weight->overlaps
@@ -285,6 +330,73 @@ static bool load_is_ring(const struct dtn_weight *weight, int n)
         || (weight->senders == DTN_SENDERS_TWO && n == 2);
 }
 
+/* Levels of trees and butterflies between unequal hosts and inside them; NULL:
+ * they follow from the ranks of a host.
+ */
+static const struct dtn_levels *load_levels(const struct dtn_model *model,
+                                            const struct dtn_weight *weight)
+{
+    const struct dtn_crossings *counted = &model->crossings;
+
+    if (!counted->counted || weight->hops.log2n <= 0)
+        return NULL;
+    switch (weight->senders) {
+    case DTN_SENDERS_ONE:
+        return &counted->tree;
+    case DTN_SENDERS_SHIFT:
+        return weight->moved.block.per_peer > 0 ? &counted->skips
+                                                : &counted->shifts;
+    case DTN_SENDERS_ALL:
+        return &counted->rounds;
+    default:
+        return NULL;
+    }
+}
+
+/* The same as parts.  Guests, of recursive doubling, count twice: they hand in
+ * a term and wait for the result.
+ */
+static bool load_counted(const struct dtn_model *model,
+                         const struct dtn_weight *weight, int n,
+                         struct dtn_levels_part *beyond,
+                         struct dtn_levels_part *inside)
+{
+    const struct dtn_levels *levels = load_levels(model, weight);
+    const bool guests = (n & (n - 1)) != 0
+                     && weight->senders == DTN_SENDERS_ALL;
+    const bool afar = guests && model->crossings.guests;
+
+    if (!levels)
+        return false;
+    *beyond = (struct dtn_levels_part){ levels->beyond + afar, afar, 1 };
+    *inside = (struct dtn_levels_part){ levels->inside + (guests && !afar),
+                                        guests && !afar, 1 };
+    if (weight->senders == DTN_SENDERS_ONE && weight->fanned.log2n <= 0
+        && levels->beyond > 0)
+        beyond->waits = (double)model->crossings.turns / levels->beyond;
+    return true;
+}
+
+/* Up a tree between unequal hosts a READY is under way while the levels inside
+ * pass, of which a small host has fewer.
+ */
+static void load_ready(const struct dtn_model *model,
+                       const struct dtn_weight *weight,
+                       const struct dtn_units *units,
+                       double load[DTENSOR_NCOSTS])
+{
+    const double *ns = model->ns;
+    double inside_ns = 0;
+
+    if (weight->senders != DTN_SENDERS_ONE || weight->fanned.log2n > 0
+        || dtn_units_value(units, weight->message) <= dtn_model_eager(model))
+        return;
+    for (int c = DTENSOR_COST_INTRA_HOPS; c <= DTENSOR_COST_INTRA_BYTES; c++)
+        inside_ns += load[c] * ns[c];
+    load[DTENSOR_COST_INTER_HOPS] -=
+        fmin(1, inside_ns / ns[DTENSOR_COST_INTER_HOPS]);
+}
+
 /* Add the cost of a weight over all ranks of several hosts.  Two trees, and
  * shifts by 1, 2, 4, leave a host one level below its ranks: over hosts of 8, 8
  * is the parent of 4, and a shift by 4 leads half of the ranks to the next one.
@@ -294,13 +406,14 @@ void dtn_load_hosts(const struct dtn_model *model,
                     double stretch, double load[DTENSOR_NCOSTS])
 {
     const struct dtn_units units = dtn_units_make(n, whole, weight);
-    const int locals = dtn_model_rails(model);
+    const int locals = load_locals(model, weight);
     const bool early = weight->senders == DTN_SENDERS_TWO
         || (weight->senders == DTN_SENDERS_SHIFT && weight->hops.log2n > 0);
     const int own = early ? (locals + 1) / 2 : locals;
-    const struct dtn_peers inside = { 1, own, false, 0 };
-    const struct dtn_peers beyond = { own, n, true,
-                                      load_senders(model, weight, &units) };
+    struct dtn_peers inside = { 1, own, false, 0, NULL };
+    struct dtn_peers beyond = { own, n, true,
+                                load_senders(model, weight, &units), NULL };
+    struct dtn_levels_part near, far;
 
     if (load_is_ring(weight, n)) {
         dtn_load_ring(model, weight, &units, stretch, load);
@@ -308,8 +421,14 @@ void dtn_load_hosts(const struct dtn_model *model,
             stretch * dtn_amount_value(&weight->copied, &units);
         return;
     }
+    if (load_counted(model, weight, n, &far, &near)) {
+        inside.counted = &near;
+        beyond.counted = &far;
+    }
     load_link(model, weight, &units, &beyond, stretch, load);
     load_link(model, weight, &units, &inside, stretch, load);
+    if (beyond.counted)
+        load_ready(model, weight, &units, load);
     if (weight->senders == DTN_SENDERS_SHIFT && locals > 1)
         load_shift(model, weight, &units, &beyond, load);
     load_local(weight, &units, stretch, load);

@@ -3,6 +3,7 @@
 #define DTN_SCHED_MODEL_H
 
 #include "sched/call.h"
+#include "sched/crossings.h"
 #include "dtensor.h"
 
 #include <stdbool.h>
@@ -28,6 +29,7 @@ struct dtn_model {
     bool uneven;                  /* some host has fewer ranks                */
     int rails;                    /* ranks on the host with the fewest, if    */
                                   /* uneven                                   */
+    struct dtn_crossings crossings; /* if uneven: levels between hosts        */
     double ranks_per_device;      /* ranks of a host that share one network   */
                                   /* device                                   */
     size_t eager_bytes;           /* the longest eager message between its    */

@@ -31,20 +31,21 @@ static int levels_inside(int below)
 
 double dtn_term_part(struct dtn_growth term, const struct dtn_peers *part)
 {
-    const int levels = levels_of(part->n);
-    const double grown =
-        term.log2n * (levels - levels_inside(part->below))
-        + term.per_peer * (part->n - part->below);
+    const int all = levels_of(part->n);
+    const bool odd = part->counted ? part->counted->odd
+                                   : part->constants && 1 << all != part->n;
+    const int levels = part->counted ? part->counted->levels
+                                     : all - levels_inside(part->below);
 
-    if (!part->constants)
-        return grown;
-    return term.constant + grown
-         + (1 << levels != part->n ? term.not_power_of_two : 0);
+    return (part->constants ? term.constant : 0)
+         + term.log2n * levels
+         + term.per_peer * (part->n - part->below)
+         + (odd ? term.not_power_of_two : 0);
 }
 
 double dtn_term_value(struct dtn_growth term, int n)
 {
-    return dtn_term_part(term, &(struct dtn_peers){ 1, n, true, 0 });
+    return dtn_term_part(term, &(struct dtn_peers){ 1, n, true, 0, NULL });
 }
 
 /* More pieces change times by less than 1 % in most calls; a simulation takes
@@ -75,7 +76,7 @@ double dtn_amount_value(const struct dtn_amount *amount,
                         const struct dtn_units *units)
 {
     return dtn_amount_part(amount, units,
-                           &(struct dtn_peers){ 1, units->n, true, 0 });
+                           &(struct dtn_peers){ 1, units->n, true, 0, NULL });
 }
 
 /* A rank sends to k children at once, each message in p pieces: the first child

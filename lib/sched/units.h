@@ -26,6 +26,18 @@ struct dtn_peers {
     bool constants;               /* with what does not grow with n           */
     double sharing;               /* ranks that send by one network device at */
                                   /* the same time; 0: inside a host          */
+    const struct dtn_levels_part *counted;     /* its levels, if they do not  */
+                                  /* follow from `below`; else NULL           */
+};
+
+/* Levels of a tree or a butterfly, and whether what is more if n is no power of
+ * two is among them.
+ */
+struct dtn_levels_part {
+    int levels;                   /* of the part                              */
+    bool odd;                     /* with what not_power_of_two adds          */
+    double waits;                 /* how much longer their bytes take, since  */
+                                  /* they come in turn                        */
 };
 
 /* Of n ranks a call whose largest buffer has `whole` bytes. */

@@ -6,8 +6,9 @@
  * `make check-scale` goes to 131,072, prints a table of the algorithms and a
  * line for each number of ranks, and names the algorithms that it leaves out
  * because their schedules have too many steps.  In the environment,
- * DTN_SCALE_FROM is the least number of ranks, DTN_SCALE_RANKS the largest, and
- * DTN_SCALE_STEPS the most steps.
+ * DTN_SCALE_FROM is the least number of ranks, DTN_SCALE_RANKS the largest,
+ * DTN_SCALE_STEPS the most steps, and DTN_SCALE_ONLY part of the names of the
+ * algorithms.
  *
  * Without this test, a rule that fits 16 ranks could be wrong at 100,000 and
  * choose an algorithm that is many times slower.
@@ -16,6 +17,7 @@
 #include "cluster/cluster.h"
 #include "coll/choose.h"
 #include "sched/call.h"
+#include "sched/crossings.h"
 #include "sched/emitters.h"
 #include "sched/model.h"
 #include "sched/play.h"
@@ -53,6 +55,7 @@ struct fit {
 struct scale {
     int ranks_from, ranks_max, n, capacity, calls, regrets;
     double steps_max;             /* of a call                                */
+    const char *only;             /* part of the names of algorithms          */
     double *off;                  /* [n] |log| of predicted against simulated */
     int beyond;                   /* off by more than OFF_MAX                 */
     double worst, regret, worst_regret;
@@ -103,13 +106,6 @@ static double simulated(struct played *asked, const struct dtn_model *model,
         note("%s %s, n %d: %s", dtn_coll_name(asked->call.coll),
              asked->emitter->name, asked->call.n, err.text);
     return result.ns;
-}
-
-/* On unequal hosts the rules of hierarchies alone know what stays inside. */
-static bool scale_knows(const struct played *asked,
-                        const struct dtn_model *model)
-{
-    return !model->uneven || asked->emitter->needs == DTN_REACH_HOST;
 }
 
 static void scale_note(struct scale *scale, const struct played *asked,
@@ -186,7 +182,8 @@ static void scale_call(struct scale *scale, struct played *asked,
     dtn_choose(&asked->call, model, &pick);
     for (asked->emitter = dtn_emitters; asked->emitter->emit;
          asked->emitter++) {
-        if (!dtn_emitter_runs(asked->emitter, &asked->call, model))
+        if (!dtn_emitter_runs(asked->emitter, &asked->call, model)
+            || !strstr(asked->emitter->name, scale->only))
             continue;
         ns = simulated(asked, model, scale->steps_max, &steps);
         if (ns < 0) {
@@ -195,8 +192,7 @@ static void scale_call(struct scale *scale, struct played *asked,
             continue;
         }
         dtn_model_load(model, &asked->call, asked->emitter, load);
-        if (scale_knows(asked, model))
-            scale_note(scale, asked, model, dtn_model_ns(model, load), ns);
+        scale_note(scale, asked, model, dtn_model_ns(model, load), ns);
         best = fmin(best, ns);
         if (asked->emitter == pick.emitter)
             taken = ns;
@@ -246,6 +242,8 @@ static void scale_ranks(struct scale *scale, struct dtn_model *model,
     model->locals = placing.most;
     model->rails = placing.least;
     model->uneven = placing.most != placing.least;
+    if (model->uneven && host)
+        model->crossings = dtn_crossings_count(host, n, model->hosts);
     model->reach = placing.most > 1 ? DTN_REACH_HOST : DTN_REACH_PUT;
     model->ranks_per_device = placing.most;
     model->eager_bytes = dtn_model_group_eager(model, conf, n);
@@ -351,10 +349,12 @@ int main(void)
     const char *ranks = getenv("DTN_SCALE_RANKS");
     const char *from = getenv("DTN_SCALE_FROM");
     const char *steps = getenv("DTN_SCALE_STEPS");
+    const char *only = getenv("DTN_SCALE_ONLY");
     struct scale scale = { .ranks_from = from ? atoi(from) : 0,
                            .ranks_max = ranks ? atoi(ranks) : 64,
                            .steps_max = steps ? atof(steps) : STEPS_MAX,
-                           .capacity = 20000, .prints = ranks != NULL };
+                           .capacity = 20000, .prints = ranks != NULL,
+                           .only = only ? only : "" };
 
     scale.off = calloc((size_t)scale.capacity, sizeof *scale.off);
     if (!scale.off)

@@ -1,0 +1,168 @@
+/* crossings.c - which levels of trees and butterflies lead to other hosts
+ *
+ * Example: 8 ranks on host 0 and 4 on host 1.  A binomial tree of 12 ranks goes
+ * from 0 to 8, the only edge to another host, and from there in two levels to
+ * 11.  In recursive doubling 1, 3, 5, 7 are guests of 0, 2, 4, 6; of the other
+ * eight each has its peer on the other host in one round of three, and four of
+ * each host do.  Of shifts by 1, 2, 4 and 8 the path 11, 0, 2, 6, 10 leads to
+ * another host twice, and 7, 8, 10, 2, 10 three times.
+ */
+#include "sched/crossings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What is counted of each rank or host. */
+struct counter {
+    const int *host;              /* [n]                                      */
+    int n, nhosts;
+    int *now, *before;            /* [n], which is no less than nhosts        */
+};
+
+static int levels_of(int n)
+{
+    int levels = 0;
+
+    while (1 << levels < n)
+        levels++;
+    return levels;
+}
+
+/* ----------------------------------------------------------------- tree --- */
+
+/* The parent of a rank is the rank without its lowest bit. */
+static struct dtn_levels tree_levels(const struct counter *c)
+{
+    struct dtn_levels most = { 0, 0 };
+
+    for (int r = 1; r < c->n; r++) {
+        struct dtn_levels path = { 0, 0 };
+
+        for (int at = r; at > 0; at &= at - 1)
+            if (c->host[at] != c->host[at & (at - 1)])
+                path.beyond++;
+            else
+                path.inside++;
+        if (path.beyond > most.beyond
+            || (path.beyond == most.beyond && path.inside > most.inside))
+            most = path;
+    }
+    return most;
+}
+
+/* A rank has all its terms when those of other hosts have come, one after
+ * another, the smallest subtrees first.
+ */
+static int tree_turns(const struct counter *c)
+{
+    for (int r = c->n - 1; r >= 0; r--) {
+        c->now[r] = 0;
+        for (int d = 1; r + d < c->n && (r & d) == 0; d *= 2) {
+            const int child = c->now[r + d];
+
+            c->now[r] = child > c->now[r] ? child : c->now[r];
+            c->now[r] += c->host[r] != c->host[r + d];
+        }
+    }
+    return c->now[0];
+}
+
+/* --------------------------------------------------------------- shifts --- */
+
+/* All ranks send to the one so far behind them. */
+static void shift_by(struct counter *c, int distance)
+{
+    int *swap = c->before;
+
+    c->before = c->now;
+    c->now = swap;
+    for (int r = 0; r < c->n; r++) {
+        const int from = (r - distance + c->n) % c->n;
+        const int came = c->before[from] + (c->host[from] != c->host[r]);
+
+        c->now[r] = came > c->before[r] ? came : c->before[r];
+    }
+}
+
+static struct dtn_levels shift_levels(const struct counter *counter, bool skips)
+{
+    struct counter c = *counter;
+    const int levels = levels_of(c.n);
+    int most = 0;
+
+    memset(c.now, 0, (size_t)c.n * sizeof c.now[0]);
+    for (int k = 0; k < levels; k++) {
+        const int rest = levels - k;
+
+        shift_by(&c, skips ? (c.n + (1 << rest) - 1) >> rest : 1 << k);
+    }
+    for (int r = 0; r < c.n; r++)
+        most = c.now[r] > most ? c.now[r] : most;
+    return (struct dtn_levels){ most, levels - most };
+}
+
+/* ------------------------------------------------------------- doubling --- */
+
+/* A rank by its number among those that are no guests. */
+static int doubler(int number, int guests)
+{
+    return number < guests ? 2 * number : number + guests;
+}
+
+/* Ranks of a host that have their peer of that round on another, at most. */
+static int round_senders(const struct counter *c, int doublers, int distance)
+{
+    const int guests = c->n - doublers;
+    int most = 0;
+
+    memset(c->now, 0, (size_t)c->nhosts * sizeof c->now[0]);
+    for (int i = 0; i < doublers; i++) {
+        const int here = c->host[doubler(i, guests)];
+
+        if (here != c->host[doubler(i ^ distance, guests)]
+            && ++c->now[here] > most)
+            most = c->now[here];
+    }
+    return most;
+}
+
+static void rounds_count(const struct counter *c,
+                         struct dtn_crossings *crossings)
+{
+    int doublers = 1, senders = 0;
+
+    while (2 * doublers <= c->n)
+        doublers *= 2;
+    for (int d = 1; d < doublers; d *= 2) {
+        const int most = round_senders(c, doublers, d);
+
+        crossings->rounds.beyond += most > 0;
+        crossings->rounds.inside += most == 0;
+        senders += most;
+    }
+    if (crossings->rounds.beyond > 0)
+        crossings->senders = (double)senders / crossings->rounds.beyond;
+    for (int g = 0; g < c->n - doublers; g++)
+        crossings->guests = crossings->guests
+                         || c->host[2 * g] != c->host[2 * g + 1];
+}
+
+/* ---------------------------------------------------------------- whole --- */
+
+struct dtn_crossings dtn_crossings_count(const int host[], int n, int nhosts)
+{
+    const size_t bytes = (size_t)n * sizeof host[0];
+    struct counter c = { host, n, nhosts, malloc(bytes), malloc(bytes) };
+    struct dtn_crossings crossings = { .counted = c.now && c.before };
+
+    if (crossings.counted) {
+        crossings.tree = tree_levels(&c);
+        crossings.turns = tree_turns(&c);
+        crossings.shifts = shift_levels(&c, false);
+        crossings.skips = shift_levels(&c, true);
+        rounds_count(&c, &crossings);
+    }
+    free(c.now);
+    free(c.before);
+    return crossings;
+}

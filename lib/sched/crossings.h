@@ -1,0 +1,35 @@
+/* crossings.h - which levels of trees and butterflies lead to other hosts */
+#ifndef DTN_SCHED_CROSSINGS_H
+#define DTN_SCHED_CROSSINGS_H
+
+#include <stdbool.h>
+
+/* Levels that lead to other hosts, and the others, on the path of n ranks with
+ * the most of the first.
+ */
+struct dtn_levels {
+    int beyond, inside;           /* so many                                  */
+};
+
+/* Of n ranks.  Where all hosts have as many, this follows from their number;
+ * else it is counted.
+ */
+struct dtn_crossings {
+    bool counted;                 /* what follows is known                    */
+    struct dtn_levels tree;       /* of a binomial tree from rank 0           */
+    int turns;                    /* messages to one of its ranks from other  */
+                                  /* hosts come in turn: so many in all       */
+    struct dtn_levels shifts;     /* of shifts by 1, 2, 4, ...                */
+    struct dtn_levels skips;      /* of those by n / 2, n / 4, ... rounded up */
+    struct dtn_levels rounds;     /* of recursive doubling, without guests    */
+    double senders;               /* ranks of a host that have their peer on  */
+                                  /* another in such a round, in the mean     */
+    bool guests;                  /* a guest is on another host               */
+};
+
+/* host[n] is the host of each rank, hosts of 0 .. nhosts - 1.  Not counted: out
+ * of memory.
+ */
+struct dtn_crossings dtn_crossings_count(const int host[], int n, int nhosts);
+
+#endif
