@@ -36,12 +36,15 @@
 #define OFF_MAX 1.3               /* a rule that is off by more is wrong      */
 #define HALF_MAX 1.05             /* half of the rules are off by less,       */
 #define UNEQUAL_MAX 1.1           /* or by this much on unequal hosts         */
+#define FAR 4                     /* times the choice: never chosen           */
+#define SLOWER_MAX 1.1            /* rails take no longer than what there was */
 #define STEPS_MAX (1 << 22)       /* that are simulated of a call             */
 #define BLOCKS_FROM 2048          /* ranks from which on sizes are of blocks  */
 
 /* How far the rule of an emitter is off. */
 struct fit {
     int calls, beyond;            /* off by more than OFF_MAX                 */
+    int far;                      /* or so, but never chosen                  */
     int left_out;                 /* calls that have too many steps           */
     int left_from;                /* ranks of the first of them               */
     double left_steps;            /* its steps                                */
@@ -59,6 +62,9 @@ struct scale {
     double *off;                  /* [n] |log| of predicted against simulated */
     int beyond;                   /* off by more than OFF_MAX                 */
     double worst, regret, worst_regret;
+    int rails, slower;            /* calls by rails, and those of them that   */
+                                  /* take longer than without                 */
+    double worst_slower;          /* so many times as long                    */
     bool prints;
     struct fit fit[EMITTERS_MAX]; /* by the place in dtn_emitters             */
 };
@@ -108,12 +114,22 @@ static double simulated(struct played *asked, const struct dtn_model *model,
     return result.ns;
 }
 
+/* An algorithm that takes FAR times as long as the choice, whether one believes
+ * its rule or the simulation, is never chosen, and its rule may be off.
+ */
 static void scale_note(struct scale *scale, const struct played *asked,
-                       const struct dtn_model *model, double told, double ns)
+                       const struct dtn_model *model, double told, double ns,
+                       double chosen)
 {
     struct fit *fit = &scale->fit[asked->emitter - dtn_emitters];
     const double off = fabs(log(told / ns));
-    const bool beyond = off > log(OFF_MAX);
+    const bool far = fmin(told, ns) > FAR * chosen;
+    const bool beyond = off > log(OFF_MAX) && !far;
+
+    if (far && off > log(OFF_MAX)) {
+        fit->far++;
+        return;
+    }
 
     if (scale->n < scale->capacity)
         scale->off[scale->n++] = off;
@@ -137,16 +153,16 @@ static void scale_note(struct scale *scale, const struct played *asked,
 
 static void scale_table(const struct scale *scale)
 {
-    printf("# %-16s %-13s %6s %7s %6s %6s  %s\n", "collective", "algorithm",
-           "calls", "ranks", "beyond", "worst", "at");
+    printf("# %-16s %-13s %6s %7s %6s %6s %6s  %s\n", "collective",
+           "algorithm", "calls", "ranks", "beyond", "far", "worst", "at");
     for (int e = 0; dtn_emitters[e].emit; e++) {
         const struct fit *fit = &scale->fit[e];
 
         if (fit->calls > 0)
-            printf("# %-16s %-13s %6d %7d %6d %6.2f  %d ranks on %d hosts, %zu "
-                   "bytes\n", dtn_coll_name(dtn_emitters[e].coll),
+            printf("# %-16s %-13s %6d %7d %6d %6d %6.2f  %d ranks on %d hosts, "
+                   "%zu bytes\n", dtn_coll_name(dtn_emitters[e].coll),
                    dtn_emitters[e].name, fit->calls, fit->most, fit->beyond,
-                   fit->worst, fit->n, fit->hosts, fit->bytes);
+                   fit->far, fit->worst, fit->n, fit->hosts, fit->bytes);
     }
 }
 
@@ -173,13 +189,54 @@ static void scale_leave(struct fit *fit, int n, double steps)
     fit->left_steps = steps;
 }
 
+/* The times of a call by the algorithms that can make it. */
+struct times {
+    double best, taken;           /* simulated: the least, and that of the    */
+                                  /* choice                                   */
+    double plain_told, plain;     /* predicted and simulated: of what would   */
+                                  /* be taken if there were no rails          */
+};
+
+static void times_add(struct times *times, const struct dtn_emitter *emitter,
+                      const struct dtn_emitter *pick, double told, double ns)
+{
+    times->best = fmin(times->best, ns);
+    if (emitter == pick)
+        times->taken = ns;
+    if (emitter->algorithm != DTN_ALG_RAILS && told < times->plain_told) {
+        times->plain_told = told;
+        times->plain = ns;
+    }
+}
+
+/* Rails were chosen: are they faster than what was chosen before? */
+static void scale_rails(struct scale *scale, const struct played *asked,
+                        const struct dtn_emitter *pick,
+                        const struct times *times)
+{
+    const double factor = times->taken / times->plain;
+
+    if (pick->algorithm != DTN_ALG_RAILS || isinf(times->plain))
+        return;
+    scale->rails++;
+    scale->slower += factor > 1;
+    scale->worst_slower = fmax(scale->worst_slower, factor);
+    if (factor > SLOWER_MAX || (scale->prints && factor > 1))
+        note("%s, n %d, %zu bytes: %s takes %.2f times as long as without "
+             "rails", dtn_coll_name(asked->call.coll), asked->call.n,
+             dtn_call_bytes(&asked->call), pick->name, factor);
+}
+
 static void scale_call(struct scale *scale, struct played *asked,
                        const struct dtn_model *model)
 {
-    double load[DTENSOR_NCOSTS], best = INFINITY, taken = INFINITY, ns, steps;
+    struct times times = { INFINITY, INFINITY, INFINITY, INFINITY };
+    double load[DTENSOR_NCOSTS], told, ns, steps, factor, chosen;
     struct dtn_choice pick;
 
     dtn_choose(&asked->call, model, &pick);
+    dtn_model_load(model, &asked->call, pick.emitter, load);
+    chosen = dtn_model_ns(model, load);
     for (asked->emitter = dtn_emitters; asked->emitter->emit;
          asked->emitter++) {
         if (!dtn_emitter_runs(asked->emitter, &asked->call, model)
@@ -192,23 +249,24 @@ static void scale_call(struct scale *scale, struct played *asked,
             continue;
         }
         dtn_model_load(model, &asked->call, asked->emitter, load);
-        scale_note(scale, asked, model, dtn_model_ns(model, load), ns);
-        best = fmin(best, ns);
-        if (asked->emitter == pick.emitter)
-            taken = ns;
+        told = dtn_model_ns(model, load);
+        scale_note(scale, asked, model, told, ns, chosen);
+        times_add(&times, asked->emitter, pick.emitter, told, ns);
     }
     scale->calls++;
-    if (isinf(taken))
+    if (isinf(times.taken))
         return;
+    factor = times.taken / times.best;
     scale->regrets++;
-    scale->regret += taken / best - 1;
-    if (taken / best > fmax(scale->worst_regret, 1.2) || (scale->prints
-        && taken / best > 1.3))
+    scale->regret += factor - 1;
+    if (factor > fmax(scale->worst_regret, 1.2)
+        || (scale->prints && factor > 1.3))
         note("%s, n %d on %d hosts, %zu bytes: takes %s, %.2f times the "
              "fastest", dtn_coll_name(asked->call.coll), asked->call.n,
              model->hosts, dtn_call_bytes(&asked->call), pick.emitter->name,
-             taken / best);
-    scale->worst_regret = fmax(scale->worst_regret, taken / best);
+             factor);
+    scale->worst_regret = fmax(scale->worst_regret, factor);
+    scale_rails(scale, asked, pick.emitter, &times);
 }
 
 /* Ranks on the hosts: of two hosts one has `most`, the other `least`. */
@@ -320,6 +378,8 @@ static void test_scale(struct scale *scale, const char *name,
 
     scale->n = scale->calls = scale->beyond = scale->regrets = 0;
     scale->worst = scale->regret = scale->worst_regret = 0;
+    scale->rails = scale->slower = 0;
+    scale->worst_slower = 1;
     memset(scale->fit, 0, sizeof scale->fit);
     dtn_model_costs(&cluster, &model);
     model.incast_factor = 0;      /* no switch that loses time is simulated   */
@@ -341,6 +401,10 @@ static void test_scale(struct scale *scale, const char *name,
        "what is taken takes %.1f %% longer than the fastest in the mean, %.2f "
        "times at worst", 100 * scale->regret / scale->regrets,
        scale->worst_regret);
+    if (placing.most > 1)
+        ok(scale->worst_slower <= SLOWER_MAX, "of %d calls by rails %d are "
+           "slower than without, %.2f times at worst", scale->rails,
+           scale->slower, scale->worst_slower);
 }
 
 int main(void)

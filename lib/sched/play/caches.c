@@ -167,7 +167,8 @@ static struct lines lines_use(struct dtn_caches *caches, int rank,
 {
     const struct dtn_span *named = &caches->named[rank * caches->ranks
                                                   + span.rank];
-    struct space *space = &caches->space[span.rank * DTN_NSPACES + span.space];
+    struct space *space = &caches->space[span.rank * (int)DTN_NSPACES
+                                        + (int)span.space];
     const size_t begin = span.offset
                        + (named->space == span.space ? named->offset : 0);
     const size_t end = begin + bytes;
