@@ -1,8 +1,9 @@
 /* test_sums.c - a sum has the same bits at every vector width
  *
- * Sums of blocks of all lengths, of f64, of f16 and of the same numbers as f32;
- * and of columns of f16, some of which have an infinity or a NaN.  Norms and
- * extremes of columns have the bits of those of rows, and of f32.
+ * Sums of blocks of all lengths, of f64, of f16 and bf16 and of the same
+ * numbers as f32; and of columns of these, some of which have an infinity or a
+ * NaN.  Norms, products and extremes of columns have the bits of those of rows,
+ * and of f32.
  *
  * Without this test, the loop that is written for one width could add in
  * another order than the others, or lose numbers behind the last whole vector.
@@ -24,28 +25,31 @@
 
 static uint64_t seed;
 
-/* What n numbers come to, as f64, f16, and these as f32. */
-static void sums_at(int width, const double x[], int n, double found[3])
+/* What n numbers come to, as f64, f16, these as f32, bf16, and these as f32. */
+enum { SUMS = 5 };
+
+static void sums_at(int width, const double x[], int n, double found[SUMS])
 {
-    double of[3][DTN_BLOCK];
+    static const enum dtensor_dtype type[SUMS] = {
+        DTENSOR_F64, DTENSOR_F16, DTENSOR_F32, DTENSOR_BF16, DTENSOR_F32
+    };
+    double of[SUMS][DTN_BLOCK];
 
     dtn_width_force(width);
-    for (size_t i = 0; i < (size_t)n; i++) {
-        of[0][i] = x[i];
-        dtn_store(DTENSOR_F16, of[1], i, x[i]);
-        dtn_store(DTENSOR_F32, of[2], i, dtn_load(DTENSOR_F16, of[1], i));
+    for (int t = 0; t < SUMS; t++) {
+        for (size_t i = 0; i < (size_t)n; i++)
+            dtn_store(type[t], of[t], i, type[t] != DTENSOR_F32
+                      ? x[i] : dtn_load(type[t - 1], of[t - 1], i));
+        found[t] = dtn_total(DTN_TOTAL_SUM, type[t], of[t], n, 0.3, 0);
     }
-    found[0] = dtn_total(DTN_TOTAL_SUM, DTENSOR_F64, of[0], n, 0.3, 0);
-    found[1] = dtn_total(DTN_TOTAL_SUM, DTENSOR_F16, of[1], n, 0.3, 0);
-    found[2] = dtn_total(DTN_TOTAL_SUM, DTENSOR_F32, of[2], n, 0.3, 0);
 }
 
 /* Numbers of all sizes, so that another order of the lanes shows; or of nearly
- * one size, so that eight of f16 are added as f32.
+ * one size, so that eight narrow ones are added as f32.
  */
 static void test_sum_widths(void)
 {
-    double x[DTN_BLOCK], want[3], found[3];
+    double x[DTN_BLOCK], want[SUMS], found[SUMS];
     int differ = 0;
 
     for (int n = 1; n <= DTN_BLOCK; n += n < 70 ? 1 : 63) {
@@ -56,12 +60,13 @@ static void test_sum_widths(void)
         for (int width = 0; width < 3 && dtn_width_force(width); width++) {
             sums_at(width, x, n, found);
             differ += memcmp(want, found, sizeof want) != 0 ||
-                      memcmp(&found[1], &found[2], sizeof found[1]) != 0;
+                      memcmp(&found[1], &found[2], sizeof found[1]) != 0 ||
+                      memcmp(&found[3], &found[4], sizeof found[3]) != 0;
         }
     }
     dtn_width_force(-1);
     ok(differ == 0, "sums have the same bits at every width, and those of f16 "
-       "the bits of f32: %d differ", differ);
+       "and bf16 the bits of f32: %d differ", differ);
 }
 
 /* ------------------------------------------------------------- columns --- */
@@ -82,24 +87,24 @@ static double draw_f16(bool any)
                         rand_below(&seed, any ? 29 : 4) - 24);
 }
 
-/* Do `width` columns of f16 have the sums that they have as f32?  Of two NaN
- * the compiler chooses which is added to which.  The rows after `any` are of
- * one size, so that eight are added as f32.
+/* Do `width` columns of bf16 or f16 have the sums that they have as f32?  Of
+ * two NaN the compiler chooses which is added to which.  The rows after `any`
+ * are of one size, so that eight are added as f32.
  */
-static bool columns_agree(int width, int rows, int any)
+static bool columns_agree(enum dtensor_dtype dtype, int width, int rows,
+                          int any)
 {
     uint16_t narrow[ROWS * APART];
     float wide[ROWS * APART];
     double sum[COLUMNS], want[COLUMNS];
 
     for (size_t i = 0; i < (size_t)rows * APART; i++) {
-        dtn_store(DTENSOR_F16, narrow, i, draw_f16((int)i < any * APART));
-        wide[i] = (float)dtn_load(DTENSOR_F16, narrow, i);
+        dtn_store(dtype, narrow, i, draw_f16((int)i < any * APART));
+        wide[i] = (float)dtn_load(dtype, narrow, i);
     }
     for (int k = 0; k < width; k++)
         sum[k] = want[k] = 0.3;
-    dtn_total_columns(DTN_TOTAL_SUM, DTENSOR_F16, narrow, APART, rows, width,
-                      sum);
+    dtn_total_columns(DTN_TOTAL_SUM, dtype, narrow, APART, rows, width, sum);
     for (int k = 0; k < width; k += DTN_TOTAL_COLUMNS)
         dtn_total_columns(DTN_TOTAL_SUM, DTENSOR_F32, wide + k, APART, rows,
                           width - k < DTN_TOTAL_COLUMNS ? width - k
@@ -112,24 +117,25 @@ static bool columns_agree(int width, int rows, int any)
     return true;
 }
 
-static void test_columns(void)
+static void test_columns(enum dtensor_dtype dtype)
 {
     int differ = 0;
 
     for (int width = 0; width < 3 && dtn_width_force(width); width++)
         for (int n = 1; n <= COLUMNS; n++)
-            differ += !columns_agree(n, 1 + rand_below(&seed, ROWS),
+            differ += !columns_agree(dtype, n, 1 + rand_below(&seed, ROWS),
                                      rand_below(&seed, ROWS) - ROWS / 2);
     dtn_width_force(-1);
-    ok(differ == 0, "sums of columns of f16 have the bits of f32 at every "
-       "width: %d differ", differ);
+    ok(differ == 0, "sums of columns of %s have the bits of f32 at every "
+       "width: %d differ", dtensor_dtype_name(dtype), differ);
 }
 
-/* Sums, norms and extremes of columns, of which several are computed at once,
- * have the bits that they have as rows: a rank with fewer columns computes them
- * one by one.  Those of bf16 and f16 are those of the same numbers as f32.
+/* Sums, products, norms and extremes of columns, of which several are computed
+ * at once, have the bits that they have as rows: a rank with fewer columns
+ * computes them one by one.  Those of bf16 and f16 are those of the same
+ * numbers as f32.
  */
-enum { LONG = 1100, SHORT = 90, WIDE = 70, TOTALS = 11 };
+enum { LONG = 1100, SHORT = 90, WIDE = 70, TOTALS = 12 };
 
 static void reduce_some(int which, const struct dtn_array *out,
                         const struct dtn_array *in)
@@ -139,7 +145,8 @@ static void reduce_some(int which, const struct dtn_array *out,
 
     dtn_reduce_dims(which < 5 ? DTN_REDUCE_NORM : which < 8 ? DTN_REDUCE_POWSUM
                     : which == 8 ? DTN_REDUCE_MAX : which == 9 ? DTN_REDUCE_MIN
-                    : DTN_REDUCE_SUM, out, in, powers[which]);
+                    : which == 10 ? DTN_REDUCE_PROD : DTN_REDUCE_SUM, out, in,
+                    powers[which]);
 }
 
 static int norms_differ(const struct dtn_array *columns,
@@ -204,16 +211,17 @@ static void test_norms(enum dtensor_dtype dtype, size_t length)
             differ += norms_differ(&in, &rows, &wide);
     }
     dtn_width_force(-1);
-    ok(differ == 0, "sums, norms and extremes of columns of %zu %s have the "
-       "bits of rows of %s: %d differ", length, dtensor_dtype_name(dtype),
-       dtensor_dtype_name(wide.dtype), differ);
+    ok(differ == 0, "sums, products, norms and extremes of columns of %zu %s "
+       "have the bits of rows of %s: %d differ", length,
+       dtensor_dtype_name(dtype), dtensor_dtype_name(wide.dtype), differ);
 }
 
 int main(void)
 {
     seed = rand_seed(9);
     test_sum_widths();
-    test_columns();
+    test_columns(DTENSOR_BF16);
+    test_columns(DTENSOR_F16);
     for (size_t length = LONG; length; length = length == LONG ? SHORT : 0) {
         test_norms(DTENSOR_F32, length);
         test_norms(DTENSOR_F64, length);
