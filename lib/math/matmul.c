@@ -165,7 +165,7 @@ static size_t copy_bytes(const struct product *p, int64_t rows, int64_t columns)
 /* What of a product is copied, and the bytes of the copies. */
 struct copies {
     bool out, a, b;
-    struct dtn_blas_call call;    /* but for the addresses                    */
+    struct dtn_blas_call call;    /* its addresses are those of one product   */
     size_t out_bytes, a_bytes, b_bytes;
 };
 
@@ -229,18 +229,16 @@ static void *factor_copy(const struct product *p, struct dtn_array from,
 
 /* The result where it lies, or a copy of it in the workspace. */
 static void blas_run(const struct product *p, char *const at[3], char *out,
-                     char *workspace, const struct copies *c)
+                     char *workspace, struct copies *c)
 {
-    struct dtn_blas_call call = c->call;
-
-    call.a.data = !c->a ? at[1] : factor_copy(
+    c->call.a.data = !c->a ? at[1] : factor_copy(
         p, matrix_at(p->dtype, at[1], p->m, p->k, p->a), workspace,
         c->out_bytes);
-    call.b.data = !c->b ? at[2] : factor_copy(
+    c->call.b.data = !c->b ? at[2] : factor_copy(
         p, matrix_at(p->dtype, at[2], p->k, p->n, p->b), workspace,
         c->out_bytes + c->a_bytes);
-    call.out.data = out;
-    dtn_blas_multiply(&call);
+    c->call.out.data = out;
+    dtn_blas_multiply(&c->call);
 }
 
 static struct dtn_tiles_call tiles_call(const struct product *p,
@@ -267,7 +265,7 @@ static void tiles_run(const struct product *p, char *const at[3], char *out,
 }
 
 static void run(const struct product *p, bool by_blas, char *const at[3],
-                char *out, char *workspace, const struct copies *c)
+                char *out, char *workspace, struct copies *c)
 {
     if (by_blas)
         blas_run(p, at, out, workspace, c);
@@ -277,7 +275,7 @@ static void run(const struct product *p, bool by_blas, char *const at[3],
 
 static void product_float(const struct product *p, bool by_blas,
                           char *const at[3], char *workspace,
-                          const struct copies *c)
+                          struct copies *c)
 {
     if (!c->out) {
         run(p, by_blas, at, at[0], workspace, c);
@@ -335,7 +333,7 @@ void dtn_matmul(const struct dtn_array *out, const struct dtn_array *a,
     const struct product p = product_of(out, a, b, flags);
     const bool by_blas = product_by_blas(&p);
     const bool copied = by_blas || tiles_take(&p);
-    const struct copies copies = copies_of(&p, by_blas);
+    struct copies copies = copies_of(&p, by_blas);
     const struct dtn_array batches[3] = { batch_of(out, out), batch_of(a, out),
                                           batch_of(b, out) };
     struct dtn_loop loop;

@@ -146,6 +146,9 @@ LANES_TARGET INLINE __m256i LANES_NAME(half_bf16)(__m512 x)
     X(ADD, add, kind, x + y)                                                  \
     X(SUB, sub, kind, x - y)                                                  \
     X(MUL, mul, kind, x * y)                                                  \
+    X(DIV, div, kind, x / y)                                                  \
+    X(SQRT, sqrt, kind, _mm512_sqrt_ps(x))                                    \
+    X(RSQRT, rsqrt, kind, _mm512_set1_ps(1) / _mm512_sqrt_ps(x))              \
     X(MAXIMUM, maximum, kind, BETTER(_CMP_GT_OQ))                             \
     X(MINIMUM, minimum, kind, BETTER(_CMP_LT_OQ))                             \
     X(LERP, lerp, kind, x + z * (y - x))

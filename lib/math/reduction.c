@@ -56,10 +56,13 @@ static double row_total(struct reduction *r, enum dtn_total kind, double total,
     struct dtn_strips *rows = &r->rows;
     const struct dtn_storage *how = &rows->how[IN];
 
-    if (how->step == 1 && how->dtype == how->work && rows->row.ndim == 0 &&
-        !rows->row.empty)
-        return dtn_total_row(kind, how->work, rows->row.at[IN], rows->row.run,
-                             total, middle);
+    if (how->step == 1 && how->dtype == how->work && !rows->row.empty) {
+        do
+            total = dtn_total_row(kind, how->work, rows->row.at[IN],
+                                  rows->row.run, total, middle);
+        while (dtn_loop_next(&rows->row));
+        return total;
+    }
     for (bool on = dtn_strips_block(rows); on; on = dtn_strips_next_block(rows))
         total = dtn_total(kind, rows->how[IN].work,
                           dtn_strips_load(rows, IN, buffer), rows->n, total,
