@@ -7,7 +7,8 @@
  * f32 holds the sum of 8 of them, and f64 that of thousands, without rounding:
  * then any order has the bits of the 32 running sums.  Of 0.25, 4 and 1.5, say,
  * all sums of 8 are multiples of 2^-9 below 2^6.  So f32 are added, twice as
- * fast, if the least and the largest number of a block allow it.
+ * fast, if the least and the largest number of a block allow it; with AVX-512,
+ * if nothing was rounded (sums_exact_lanes.h).
  */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)
 #pragma GCC optimize("O3", "fp-contract=off", "no-trapping-math")
@@ -40,10 +41,11 @@ typedef double exp_f(void *to, const void *elements, int64_t n, double total,
                      double middle);
 typedef int64_t place_f(const void *elements, int64_t n, double value);
 
-/* Columns of up to DTN_TOTAL_BLOCK f32 are added DTN_TOTAL_SHORT at a time, a
- * cache line, without 32 lanes of memory.  Of f64 this is slower.  Lanes come
- * in this order: 16 joins 0, 24 joins 8, 8 joins 0, and so on, so that of those
- * that are still to be joined there are at most six.
+/* Without AVX-512 columns of up to DTN_TOTAL_BLOCK f32 are added
+ * DTN_TOTAL_SHORT at a time, a cache line, without 32 lanes of memory.  Of f64
+ * this is slower.  Lanes come in this order: 16 joins 0, 24 joins 8, 8 joins 0,
+ * and so on, so that of those that are still to be joined there are at most
+ * six.
  */
 enum { DTN_TOTAL_SHORT = 16, DTN_TOTAL_BLOCK = 128 };
 static const unsigned char total_order[32] = {

@@ -319,10 +319,10 @@ LANES_TARGET INLINE __mmask8 LANES_NAME(some_of_8)(int64_t n)
     {                                                                         \
         const T *array = elements;                                            \
                                                                               \
-        for (; n > DTN_BLOCK; n -= DTN_BLOCK, array += DTN_BLOCK)             \
-            total = LANES_NAME(name##_block_##kind)(array, DTN_BLOCK, total,  \
-                                                    m);                       \
-        return LANES_NAME(name##_block_##kind)(array, n, total, m);           \
+        for (; n > 0; n -= DTN_BLOCK, array += DTN_BLOCK)                     \
+            total = LANES_NAME(name##_block_##kind)(                          \
+                array, n < DTN_BLOCK ? n : DTN_BLOCK, total, m);              \
+        return total;                                                         \
     }
 #define FOLD(name, kind, T, first, more, join, step)                          \
     FOLD_ROW(name, kind, T, first, more, join, step)                          \
