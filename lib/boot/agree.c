@@ -55,36 +55,6 @@ static int64_t agree_together_ns(const struct dtn_boot *boot,
                                                           : TOGETHER_NS;
 }
 
-/* Was this rank lost when `rank` was? */
-static bool agree_together(const struct dtn_boot *boot, int r, int rank)
-{
-    const struct dtn_peer_failure *mine = &boot->peer_failures[rank];
-    const struct dtn_peer_failure *other = &boot->peer_failures[r];
-    const int64_t together_ns = agree_together_ns(boot, mine->loss);
-
-    return agree_lost(other) && other->heard_ns < mine->heard_ns + together_ns
-        && other->heard_ns > mine->heard_ns - together_ns;
-}
-
-/* Of the ranks that were lost when this one was: the lowest leader of a host,
- * else the lowest.
- */
-static int agree_lowest(const struct dtn_boot *boot, int rank)
-{
-    int lowest = -1;
-
-    for (int r = 0; r < boot->cluster->world_size; r++) {
-        const bool leads = dtn_boot_tree_leader(boot, r) == r;
-
-        if (!agree_together(boot, r, rank))
-            continue;
-        if (leads)
-            return r;
-        lowest = lowest < 0 ? r : lowest;
-    }
-    return lowest < 0 ? rank : lowest;
-}
-
 /* The lost rank that the first rank to give up has named; -1: none has.  A rank
  * that waits for another, which is lost a second later, takes it from there.
  */
@@ -194,6 +164,44 @@ static bool agree_apart(const struct dtn_boot *boot)
     while (lowest < boot->rank && agree_lost(&boot->peer_failures[lowest]))
         lowest++;
     return agree_top(boot, boot->rank) != agree_top(boot, lowest);
+}
+
+/* May it be named instead of `rank`?  It was lost with it or before, and nobody
+ * has named it.  It also may if it was lost later, unless this rank is cut off:
+ * then the others have named one by now.
+ */
+static bool agree_counts(const struct dtn_boot *boot, int r, int rank)
+{
+    const struct dtn_peer_failure *mine = &boot->peer_failures[rank];
+    const struct dtn_peer_failure *other = &boot->peer_failures[r];
+    const int64_t together_ns = agree_together_ns(boot, mine->loss);
+    const int64_t before_ns = boot->cluster->transport.dead_after_ns;
+
+    return agree_lost(other)
+        && other->heard_ns > mine->heard_ns
+                             - (before_ns > together_ns ? before_ns
+                                                        : together_ns)
+        && (other->heard_ns < mine->heard_ns + together_ns
+            || !agree_apart(boot));
+}
+
+/* Of the ranks that were lost when this one was: the lowest leader of a host,
+ * else the lowest.
+ */
+static int agree_lowest(const struct dtn_boot *boot, int rank)
+{
+    int lowest = -1;
+
+    for (int r = 0; r < boot->cluster->world_size; r++) {
+        const bool leads = dtn_boot_tree_leader(boot, r) == r;
+
+        if (!agree_counts(boot, r, rank))
+            continue;
+        if (leads)
+            return r;
+        lowest = lowest < 0 ? r : lowest;
+    }
+    return lowest < 0 ? rank : lowest;
 }
 
 /* A part of the tree that is cut off leaves it to the others to name a rank,

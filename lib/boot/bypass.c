@@ -111,7 +111,7 @@ static void bypass_help(struct dtn_boot *boot,
 
     if (dtn_boot_tree_parent(boot, of) == from && boot->rank != from
         && boot->rank != of
-        && (from == 0 ? of == dtn_boot_tree_other(boot)
+        && (from == 0 ? of == dtn_boot_tree_other(boot, boot->rank)
             : dtn_boot_tree_parent(boot, from) == boot->rank))
         dtn_bypass_call(boot, of);
 }
@@ -121,7 +121,7 @@ static void bypass_help(struct dtn_boot *boot,
 /* The parent is silent. */
 static void bypass_orphan(struct dtn_boot *boot, int parent)
 {
-    const int other = dtn_boot_tree_other(boot);
+    const int other = dtn_boot_tree_other(boot, boot->rank);
 
     if (parent > 0 || boot->rank < other)
         bypass_ask(boot, other);
@@ -289,7 +289,7 @@ static void bypass_end(struct dtn_boot *boot)
  */
 static void bypass_both(struct dtn_boot *boot, int parent)
 {
-    const int other = dtn_boot_tree_other(boot);
+    const int other = dtn_boot_tree_other(boot, boot->rank);
 
     if (dtn_boot_tree_parent(boot, boot->rank) == parent && other >= 0
         && boot->answered
@@ -411,7 +411,7 @@ void dtn_bypass_open(struct dtn_boot *boot)
         return;
     if (leader > 0) {
         bypass_may_call_host(boot, dtn_boot_tree_parent(boot, leader));
-        bypass_may_call_host(boot, dtn_boot_tree_other(boot));
+        bypass_may_call_host(boot, dtn_boot_tree_other(boot, boot->rank));
     }
     if (boot->rank == leader)
         bypass_around(boot);

@@ -16,13 +16,22 @@
  * up or left, and 50 ms after a loss, but for four heartbeats at most.  One of
  * them may be dead without its kernel having said so.  The ranks behind it
  * connect when they know (repair.c), and hear from this one whom all name.
+ *
+ * It stays for longer, up to dead_after, while it is in doubt of a leader: one
+ * whose heartbeats are late, or whose parent is lost and that would have
+ * connected to this host by now.  Ranks 1 and 3 of eight hosts are killed, and
+ * the kernel of rank 3 is late to say so.  All but rank 7 name rank 1.  Rank 7
+ * has no way to them but rank 3; when it knows, it connects to rank 0, which is
+ * there because rank 3 has not connected.
  */
 #include "boot/leave.h"
 #include "base/wait.h"
 #include "boot/boot.h"
 #include "boot/bypass.h"
 #include "boot/late.h"
+#include "boot/pulse.h"
 #include "boot/state.h"
+#include "boot/tree.h"
 #include "boot/watch.h"
 #include "cluster/cluster.h"
 
@@ -33,7 +42,7 @@
 #define NAP_FIRST_NS 50000
 #define NAP_LAST_NS 5000000
 #define CALLS_NS (50 * DTN_BOOT_MS)
-enum { LAST_BEATS = 4 };
+enum { LAST_BEATS = 4, LATE_BEATS = 2 };
 
 /* Does a rank that runs hear through this one? */
 static bool leave_below(const struct dtn_boot *boot)
@@ -56,23 +65,88 @@ static bool leave_untold(const struct dtn_boot *boot,
         && boot->peer_failures[link->rank].order == 0;
 }
 
+static bool leave_lost(const struct dtn_boot *boot, int rank)
+{
+    return boot->peer_failures[rank].loss != DTN_LOSS_NONE;
+}
+
+/* The time of the last loss, or that at which this rank gave up. */
+static int64_t leave_last_ns(const struct dtn_boot *boot)
+{
+    int64_t last_ns = boot->peer_failures[boot->rank].heard_ns;
+
+    for (int r = 0; r < boot->cluster->world_size; r++)
+        if (leave_lost(boot, r) && boot->peer_failures[r].heard_ns > last_ns)
+            last_ns = boot->peer_failures[r].heard_ns;
+    return last_ns;
+}
+
 /* Does a neighbour not know yet that a rank is lost?  It may be lost itself,
  * and who is behind it connects when it knows.
  */
-static bool leave_unknown(const struct dtn_boot *boot)
+static bool leave_unknown(const struct dtn_boot *boot, int64_t since_ns)
 {
-    const int64_t now = dtn_now_ns();
-    const int64_t end = boot->peer_failures[boot->rank].heard_ns
-        + LAST_BEATS * boot->cluster->transport.heartbeat_ns;
-    bool waits = dtn_late_busy(boot) || leave_untold(boot, &boot->up.link);
+    bool waits = dtn_late_busy(boot) || leave_untold(boot, &boot->up.link)
+              || since_ns < CALLS_NS;
 
     for (int i = 0; i < boot->nchildren; i++)
         waits = waits || leave_untold(boot, &boot->children[i]);
-    for (int r = 0; r < boot->cluster->world_size; r++)
-        waits = waits
-            || (boot->peer_failures[r].loss != DTN_LOSS_NONE
-                && now < boot->peer_failures[r].heard_ns + CALLS_NS);
-    return waits && now < end;
+    return waits;
+}
+
+/* ---------------------------------------------------------------- doubt --- */
+
+/* Would this leader connect to this host, if it ran?  It has lost its parent,
+ * has not given up, and is not connected.
+ */
+static bool leave_awaits(const struct dtn_boot *boot, int leader)
+{
+    const int up = dtn_boot_tree_parent(boot, leader);
+    const int other = dtn_boot_tree_other(boot, leader);
+
+    return leave_lost(boot, up) && boot->peer_failures[leader].order == 0
+        && dtn_late_port(boot, boot->rank) > 0
+        && !dtn_late_linked(boot, leader)
+        && (dtn_boot_tree_same_host(boot, boot->rank, up)
+            || (other >= 0
+                && dtn_boot_tree_same_host(boot, boot->rank, other)));
+}
+
+/* Is this leader, next to this rank, late with its heartbeats? */
+static bool leave_late(const struct dtn_boot *boot,
+                       const struct dtn_boot_link *link)
+{
+    return leave_untold(boot, link)
+        && link->silent_ns > LATE_BEATS * boot->cluster->transport.heartbeat_ns;
+}
+
+static bool leave_doubts(const struct dtn_boot *boot)
+{
+    const int64_t late_ns = LATE_BEATS
+                          * boot->cluster->transport.heartbeat_ns;
+    const int leader = dtn_boot_tree_leader(boot, boot->rank);
+    bool doubts = leave_late(boot, &boot->up.link)
+               || (boot->peer_failures[leader].order == 0
+                   && dtn_pulse_loss(&boot->pulse, 0, late_ns)
+                      != DTN_LOSS_NONE);
+
+    for (int i = 0; i < boot->nchildren; i++)
+        doubts = doubts || leave_late(boot, &boot->children[i]);
+    for (int h = 1; h < boot->nhosts; h++)
+        doubts = doubts || leave_awaits(boot, boot->hosts[h]->first_rank);
+    return doubts;
+}
+
+/* This rank knows of a loss. */
+static bool leave_waits(const struct dtn_boot *boot)
+{
+    const struct dtn_transport_conf *conf = &boot->cluster->transport;
+    const int64_t since_ns = dtn_now_ns() - leave_last_ns(boot);
+    const int64_t most_ns = LAST_BEATS * conf->heartbeat_ns;
+
+    return since_ns < most_ns ? leave_unknown(boot, since_ns)
+                                || leave_doubts(boot)
+         : since_ns - most_ns < conf->dead_after_ns && leave_doubts(boot);
 }
 
 static bool leave_stays(struct dtn_boot *boot)
@@ -82,7 +156,7 @@ static bool leave_stays(struct dtn_boot *boot)
     dtn_boot_tend(boot);
     dtn_boot_hold(boot);
     if (dtn_boot_first_loss(boot) >= 0)
-        stays = boot->nhosts > 1 && leave_unknown(boot);
+        stays = boot->nhosts > 1 && leave_waits(boot);
     else
         stays = boot->peer_failures[boot->rank].code == 0
              && (leave_below(boot) || dtn_bypass_undecided(boot));

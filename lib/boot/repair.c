@@ -65,7 +65,7 @@ void dtn_repair_progress(struct dtn_boot *boot)
 {
     const int leader = dtn_boot_tree_leader(boot, boot->rank);
     const int up = dtn_boot_tree_parent(boot, leader);
-    const int other = dtn_boot_tree_other(boot);
+    const int other = dtn_boot_tree_other(boot, boot->rank);
     bool above;
 
     if (!boot->bypass || boot->repaired == boot->npeer_failures)

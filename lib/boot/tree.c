@@ -105,9 +105,9 @@ int dtn_boot_tree_below(const struct dtn_boot *boot, int leader, int i)
     return h < boot->nhosts ? boot->hosts[h]->first_rank : -1;
 }
 
-int dtn_boot_tree_other(const struct dtn_boot *boot)
+int dtn_boot_tree_other(const struct dtn_boot *boot, int rank)
 {
-    const int me = dtn_boot_tree_leader(boot, boot->rank);
+    const int me = dtn_boot_tree_leader(boot, rank);
     const int up = dtn_boot_tree_parent(boot, me);
 
     return up > 0 ? dtn_boot_tree_parent(boot, up)
@@ -117,7 +117,7 @@ int dtn_boot_tree_other(const struct dtn_boot *boot)
 int dtn_boot_tree_witness(const struct dtn_boot *boot, int i)
 {
     const int up = dtn_boot_tree_parent(boot, boot->rank);
-    const int other = dtn_boot_tree_other(boot);
+    const int other = dtn_boot_tree_other(boot, boot->rank);
 
     for (int h = 0; h < boot->nhosts; h++) {
         const int leader = boot->hosts[h]->first_rank;

@@ -23,11 +23,11 @@ int dtn_boot_tree_child(const struct dtn_boot *boot, int i);
 /* The leader of the i-th child host of that leader's; -1: there is none. */
 int dtn_boot_tree_below(const struct dtn_boot *boot, int leader, int i);
 
-/* Of a host whose parent is silent or lost: the rank that connects to it; for
- * the second child of the root, to which this one connects.  -1: none.
- * witness: the i-th other leader that is not below this one; -1: none.
+/* The parent of this rank's host is silent or lost: the rank that connects to
+ * the host; for the second child of the root, to which the host connects.  -1:
+ * none.  witness: the i-th other leader that is not below this one; -1: none.
  */
-int dtn_boot_tree_other(const struct dtn_boot *boot);
+int dtn_boot_tree_other(const struct dtn_boot *boot, int rank);
 int dtn_boot_tree_witness(const struct dtn_boot *boot, int i);
 
 #endif

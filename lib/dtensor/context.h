@@ -57,10 +57,13 @@ int dtensor_init(const char *path, struct dtensor_ctx **ctxp,
  *
  * The first rank of a host passes on the heartbeats and losses of others.  It
  * stays until the ranks of its host, and of hosts that hear through it, have
- * left too; all other ranks wait for nobody.
+ * left too; all other ranks wait for nobody.  After a loss in a job of several
+ * hosts, a rank stays while a leader that it would hear of is silent, so that
+ * ranks behind that one learn here who is named.
  *
  * Collective: no.   Blocks: the first rank of a host, until those ranks have
- *         left or are lost, or a failure is known; at most op_timeout.
+ *         left or are lost, or a failure is known; at most op_timeout.  After
+ *         a loss: four heartbeats, and while a leader is silent dead_after.
  * Semantics: MPI_Finalize, which may wait for all.
  */
 void dtensor_fini(struct dtensor_ctx *ctx);

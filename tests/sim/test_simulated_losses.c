@@ -28,7 +28,7 @@
 
 #define MS INT64_C(1000000)
 #define WATCHED_NS (12000 * MS)
-enum { RANKS_MAX = 8, TIMEOUT_MS = 8000, OP_MS = 6000 };    /* as job.c has */
+enum { RANKS_MAX = 20, TIMEOUT_MS = 8000, OP_MS = 6000 };    /* as job.c has */
 
 /* What a rank does, in ms of the job's time; 0: at once, or not. */
 struct part {
@@ -69,10 +69,10 @@ static const struct plot {
       2, 2, SIM_STOP, 1, 1000, DTN_LOSS_STOPPED, 2700,
       .part = { [2] = { .leaves = 300 } } },
     { "the host of rank 0 is lost while the other child still joins",
-      3, 1, SIM_POWER, 0, 500, DTN_LOSS_HOST, 5600,
+      3, 1, SIM_POWER, 0, 500, DTN_LOSS_HOST, 6000,
       .part = { [2] = { .watches = 3000 } } },
     { "the same, and it is the first child",
-      3, 1, SIM_POWER, 0, 500, DTN_LOSS_HOST, 5600,
+      3, 1, SIM_POWER, 0, 500, DTN_LOSS_HOST, 6000,
       .part = { [1] = { .watches = 3000 } } },
     { "a connection to a rank fails before it is found stopped",
       3, 2, SIM_STOP, 3, 500, DTN_LOSS_STOPPED, 2000,
@@ -124,7 +124,28 @@ static const struct plot {
       .second = { SIM_KILL, 0, 1, 30, SECOND } },
     { "the first two of a host die at once",
       2, 4, SIM_KILL, 5, 500, DTN_LOSS_DIED, 700,
-      .second = { SIM_KILL, 4, 1, 200, SECOND } }
+      .second = { SIM_KILL, 4, 1, 200, SECOND } },
+    { "a leader dies, and one below it whose kernel is late to say so",
+      8, 1, SIM_KILL, 1, 500, DTN_LOSS_DIED, 1200,
+      .second = { SIM_KILL, 3, 1, 290, FIRST } },
+    { "a leader is stopped, and a rank dies before that is found",
+      3, 3, SIM_STOP, 3, 500, DTN_LOSS_DIED, 2200,
+      .second = { SIM_KILL, 1, 100, 1, SECOND } },
+    { "a rank is stopped, and its leader before that is found",
+      3, 4, SIM_STOP, 7, 500, DTN_LOSS_STOPPED, 3000,
+      .second = { SIM_STOP, 4, 700, 0, ANY } },
+    { "two die as far apart as ranks wait before they name one",
+      5, 4, SIM_KILL, 18, 500, DTN_LOSS_DIED, 800,
+      .part = { [0] = { .needs = 9 }, [1] = { .needs = 9 },
+                [2] = { .needs = 9 }, [3] = { .needs = 9 },
+                [4] = { .needs = 9 }, [5] = { .needs = 9 },
+                [6] = { .needs = 9 }, [7] = { .needs = 9 },
+                [8] = { .needs = 9 }, [9] = { .needs = 18 },
+                [10] = { .needs = 9 }, [11] = { .needs = 9 },
+                [12] = { .needs = 9 }, [13] = { .needs = 9 },
+                [15] = { .needs = 9 }, [16] = { .needs = 18 },
+                [17] = { .needs = 9 }, [19] = { .needs = 9 } },
+      .second = { SIM_KILL, 14, 44, 1, ANY } },
 };
 static const struct plot *plot;
 
