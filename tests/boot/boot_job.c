@@ -227,13 +227,10 @@ static int job_cycle(const struct boot_job *job, const struct actor *a,
         dtn_boot_give_up(boot, &say->err);
         rc = reason->code;
     }
-    if (rc == 0 && a->skip_allgather > 0)
-        usleep((useconds_t)a->skip_allgather * 1000);
-    for (int n = 1; rc == 0 && n <= job->rounds; n++) {
-        if (a->skip_allgather)
-            break;
+    if (rc == 0 && a->skips == STUCK)
+        job_await(&seen->ended, job->nactors - 1);
+    for (int n = 1; rc == 0 && !a->skips && n <= job->rounds; n++)
         rc = job_round(args->world->cluster, a->rank, n, boot, say);
-    }
     dtn_boot_close(boot);
     return rc;
 }
@@ -286,6 +283,7 @@ static void job_act(const struct boot_job *job, const struct actor *a,
     say->cpu_us = clock() - cpu;
     say->leaked_fds = job_count_fds() - before;
     say->rc = rc;
+    atomic_fetch_add(&seen->ended, 1);
 }
 
 static void job_child(const struct boot_job *job, int i)
@@ -313,6 +311,7 @@ void job_run(const struct boot_job *job, void (*during)(void))
     atomic_store(ready, 0);
     atomic_store(&seen->joined, 0);
     atomic_store(&seen->around, 0);
+    atomic_store(&seen->ended, 0);
     job_crashed = 0;
     fflush(stdout);
     for (int i = 0; i < job->nactors; i++) {

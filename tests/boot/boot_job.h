@@ -35,7 +35,11 @@ struct actor {
     int more_hosts;               /* it thinks that there are so many more    */
     int fds_left;                 /* file descriptors it may still open, + 1  */
     int other_port;               /* it uses the port after the job's         */
-    int skip_allgather;           /* exits after open, or sleeps that many ms */
+    enum {
+        TAKES_PART,
+        EXITS,                    /* after open                               */
+        STUCK                     /* after open, until all others have ended  */
+    } skips;                      /* the allgather                            */
     int job;                      /* of several that share hosts and port     */
     bool no_auth;                 /* its cluster file has auth = none         */
     bool munge;                   /* it has auth = munge                      */
@@ -73,6 +77,7 @@ struct seen {
     _Atomic int joined;           /* their parents have accepted them; rank 0 */
                                   /* listens                                  */
     _Atomic int around;           /* ranks above their parents have           */
+    _Atomic int ended;            /* actors that have said all                */
 };
 
 extern struct said *said;         /* [JOB_ACTORS] shared with the actors      */

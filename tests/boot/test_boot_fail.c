@@ -321,7 +321,7 @@ static void test_gone(void)
     struct boot_job job = job_even(3, 2);
     bool good = true;
 
-    job.actor[3].skip_allgather = -1;
+    job.actor[3].skips = EXITS;
     job_run(&job, NULL);
     for (int i = 0; i < job.nactors; i++)
         good = good && (i == 3 || (said[i].rc == DTENSOR_EPEER &&
