@@ -6,6 +6,8 @@
  * first.  The others must end with an error that names that rank, long before
  * dead_after, also if it dies before anybody has met it.
  *
+ * Jobs mostly wait, so several run at once.
+ *
  * Without this test, a death at one particular step could hang the whole job.
  */
 #include "base/compiler.h"
@@ -19,14 +21,19 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { RANKS = 3, COUNT_MAX = 100000, TRIES_MAX = 400 };
+enum { AT_ONCE = 6, CLAIMS_MAX = 48 };
 #define LIMIT_NS INT64_C(8000000000)      /* dead_after is 10 s               */
 
-/* What each rank found, in memory shared with the test. */
+/* What each rank found, in memory that the ranks of a claim share. */
 static struct report {
     int rc;
     bool ended;
@@ -195,23 +202,39 @@ static void show(const struct fault *fault)
              "end", dtensor_errname(reports[r].rc), reports[r].err.text);
 }
 
-static void test_fault(const char *wire, const char *key, int victim)
+/* A row of the test: it runs in a process of its own. */
+static struct claim {
+    const char *wire, *key;       /* the key: of DTN_FAULT; killed or away    */
+    int victim;
+    int late;                     /* as in struct fault                       */
+    void (*test)(struct claim *claim);
+    bool good;
+    char text[160];
+    pid_t pid;                    /* of the process; 0: it has ended          */
+} *claims;                        /* [nclaims], shared                        */
+static int nclaims;
+
+static void claim_fault(struct claim *claim)
 {
-    struct fault fault = { key, ranks_file(wire, RANKS, NULL), victim, 1, -1 };
+    struct fault fault = { claim->key, ranks_file(claim->wire, RANKS, NULL),
+                           claim->victim, 1, -1 };
     bool struck = true;
     int bad = 0;
 
     for (; struck && bad < 3 && fault.n < TRIES_MAX; fault.n++) {
         bool good = trial(&fault, &struck);
 
-        if (good && slowest_ns(victim) > LIMIT_NS)   /* a busy machine?      */
-            good = trial(&fault, &struck) && slowest_ns(victim) < LIMIT_NS;
+        if (good && slowest_ns(fault.victim) > LIMIT_NS) /* a busy machine?  */
+            good = trial(&fault, &struck)
+                && slowest_ns(fault.victim) < LIMIT_NS;
         if (!good && bad++ < 3)
             show(&fault);
     }
     remove(fault.path);
-    ok(bad == 0 && !struck && fault.n > 2, "%s: %s=1..%d on rank %d: the "
-       "others end in time and name it", wire, key, fault.n - 2, victim);
+    claim->good = bad == 0 && !struck && fault.n > 2;
+    snprintf(claim->text, sizeof claim->text, "%s: %s=1..%d on rank %d: the "
+             "others end in time and name it", claim->wire, claim->key,
+             fault.n - 2, fault.victim);
 }
 
 static bool trial_early(const struct fault *fault)
@@ -228,52 +251,121 @@ static bool trial_early(const struct fault *fault)
 }
 
 /* A late rank may begin to connect when another has given up and left, too. */
-static void test_early(const char *wire, const char *how, int victim, int late)
+static void claim_early(struct claim *claim)
 {
-    const struct fault fault = { how, ranks_file(wire, RANKS, NULL), victim, 0,
-                                 late };
-    bool good = trial_early(&fault);
+    const struct fault fault = { claim->key,
+                                 ranks_file(claim->wire, RANKS, NULL),
+                                 claim->victim, 0, claim->late };
 
-    if (good && slowest_ns(victim) > LIMIT_NS)       /* a busy machine?      */
-        good = trial_early(&fault) && slowest_ns(victim) < LIMIT_NS;
-    if (!good)
+    claim->good = trial_early(&fault);
+    if (claim->good && slowest_ns(fault.victim) > LIMIT_NS)
+        claim->good = trial_early(&fault)
+                   && slowest_ns(fault.victim) < LIMIT_NS;
+    if (!claim->good)
         show(&fault);
     remove(fault.path);
-    ok(good, "%s: rank %d is %s before it is met%s: the others end in time and "
-       "name it", wire, victim, how, late < 0 ? "" : ", one is late");
+    snprintf(claim->text, sizeof claim->text, "%s: rank %d is %s before it is "
+             "met%s: the others end in time and name it", claim->wire,
+             fault.victim, fault.key, fault.late < 0 ? "" : ", one is late");
 }
 
-static void test_wire_early(const char *wire)
+/* --------------------------------------------------------------- claims --- */
+
+static void claim_add(void (*test)(struct claim *claim), const char *wire,
+                      const char *key, int victim, int late)
 {
-    for (int victim = 0; victim < RANKS; victim++) {
-        test_early(wire, "killed", victim, -1);
-        test_early(wire, "away", victim, -1);
-        test_early(wire, "killed", victim, (victim + 2) % RANKS);
-        test_early(wire, "away", victim, (victim + 2) % RANKS);
+    claims[nclaims++] = (struct claim){ .test = test, .wire = wire, .key = key,
+                                        .victim = victim, .late = late };
+}
+
+static void claims_early(const char *wire)
+{
+    for (int victim = 0; victim < RANKS; victim++)
+        for (int late = 0; late < 2; late++) {
+            const int who = late ? (victim + 2) % RANKS : -1;
+
+            claim_add(claim_early, wire, "killed", victim, who);
+            claim_add(claim_early, wire, "away", victim, who);
+        }
+}
+
+static void claims_faults(const char *wire)
+{
+    static const char *const keys[] = {
+        "kill_signal", "fail_signal", "fail_put", "fail_connect"
+    };
+
+    for (size_t k = 0; k < DTN_COUNT(keys); k++)
+        for (int victim = 0; victim < RANKS; victim++)
+            claim_add(claim_fault, wire, keys[k], victim, -1);
+}
+
+static void claim_start(int i)
+{
+    pid_t pid;
+
+    fflush(stdout);
+    pid = fork();
+    if (pid != 0) {
+        claims[i].pid = pid;
+        return;
     }
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    reports += i * RANKS;
+    claims[i].test(&claims[i]);
+    fflush(stdout);
+    _exit(0);
+}
+
+static void claim_end(void)
+{
+    const pid_t pid = wait(NULL);
+
+    for (int i = 0; i < nclaims; i++)
+        if (claims[i].pid == pid)
+            claims[i].pid = 0;
+}
+
+static void claims_run(void)
+{
+    int running = 0;
+
+    for (int i = 0; i < nclaims; i++) {
+        if (running == AT_ONCE)
+            claim_end();
+        else
+            running++;
+        claim_start(i);
+    }
+    while (running-- > 0)
+        claim_end();
+    for (int i = 0; i < nclaims; i++)
+        ok(claims[i].good, "%s", claims[i].text);
+}
+
+static void *shared(size_t size)
+{
+    void *mem = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    if (mem == MAP_FAILED)
+        exit(99);
+    return mem;
 }
 
 /* With an argument, that wire only, and only what takes no time. */
 int main(int argc, char **argv)
 {
     static const char *const wires[] = { "shm", "tcp" };
-    static const char *const keys[] = {
-        "kill_signal", "fail_signal", "fail_put", "fail_connect"
-    };
 
-    reports = mmap(NULL, sizeof *reports * RANKS, PROT_READ | PROT_WRITE,
-                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (reports == MAP_FAILED)
-        return 99;
-    if (argc > 1) {
-        test_wire_early(argv[1]);
-        return done();
+    claims = shared(CLAIMS_MAX * sizeof *claims);
+    reports = shared(CLAIMS_MAX * RANKS * sizeof *reports);
+    if (argc > 1)
+        claims_early(argv[1]);
+    for (size_t w = 0; w < DTN_COUNT(wires) && argc == 1; w++) {
+        claims_faults(wires[w]);
+        claims_early(wires[w]);
     }
-    for (size_t w = 0; w < DTN_COUNT(wires); w++)
-        test_wire_early(wires[w]);
-    for (size_t w = 0; w < DTN_COUNT(wires); w++)
-        for (size_t k = 0; k < DTN_COUNT(keys); k++)
-            for (int victim = 0; victim < RANKS; victim++)
-                test_fault(wires[w], keys[k], victim);
+    claims_run();
     return done();
 }
