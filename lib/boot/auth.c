@@ -203,7 +203,9 @@ const char *dtn_boot_refusal_words(enum dtn_refusal refusal)
         [DTN_REFUSED_EXPIRED] = "the munge credential has expired (do the "
                                 "clocks of the hosts agree?)",
         [DTN_REFUSED_MUNGE] = "munged there did not take the credential (have "
-                              "all hosts the same munge.key?)"
+                              "all hosts the same munge.key?)",
+        [DTN_REFUSED_VERSION] = "they speak another version of the bootstrap "
+                                "(install the same libdtensor on all hosts)"
     };
 
     if ((unsigned)refusal >= DTN_COUNT(words) || !words[refusal])

@@ -24,6 +24,7 @@ enum dtn_refusal {
     DTN_REFUSED_REPLAYED,         /* a credential, or proof, used before      */
     DTN_REFUSED_EXPIRED,          /* a credential that is too old             */
     DTN_REFUSED_MUNGE,            /* munged there did not take it             */
+    DTN_REFUSED_VERSION,          /* another version of the bootstrap         */
     DTN_NREFUSALS
 };
 

@@ -212,8 +212,12 @@ bool dtn_boot_knock_answer(struct dtn_boot *boot, struct dtn_boot_link *link,
 
     if (!knock_read(boot, frame, &knock) || !dtn_boot_knock(boot, link))
         return false;
-    if (knock.version != DTN_FRAME_VERSION || !knock.same_job)
+    if (!knock.same_job)
         return false;
+    if (knock.version != DTN_FRAME_VERSION) {
+        knock_refuse(boot, link, DTN_REFUSED_VERSION);
+        return false;
+    }
     if (knock.mode != boot->auth.mode) {
         knock_refuse(boot, link, DTN_REFUSED_MODE);
         return false;

@@ -13,7 +13,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+enum { VERSION_AT = 4, LAST_MS = 1500 };
+
 long relay_flip = -1;
+unsigned char relay_version;
 unsigned char relay_heard[1 << 16];
 size_t relay_n;
 int relay_refused;
@@ -40,13 +43,16 @@ void relay_close(void)
 }
 
 /* Pass on what has come; false: that side has closed. */
-static bool relay_pass(int from, int to, bool up)
+static bool relay_pass(int from, int to, bool up, bool *began)
 {
     unsigned char bytes[4096];
     ssize_t n = recv(from, bytes, sizeof bytes, 0);
 
     if (n <= 0)
         return false;
+    if (relay_version > 0 && !*began && n > VERSION_AT)
+        bytes[VERSION_AT] = relay_version;
+    *began = true;
     for (ssize_t i = 0; up && i < n; i++) {
         if (relay_n < sizeof relay_heard)
             relay_heard[relay_n] = bytes[i];
@@ -60,17 +66,25 @@ void relay_run(void)
 {
     struct pollfd p[2] = { { accept(relay_fd, NULL, NULL), POLLIN, 0 },
                            { knock_tcp(), POLLIN, 0 } };
-    bool good = true;
+    bool good = true, began[2] = { false, false };
 
     relay_n = 0;
     while (good && poll(p, 2, 20000) > 0) {
         if (p[0].revents)
-            good = relay_pass(p[0].fd, p[1].fd, true);
+            good = relay_pass(p[0].fd, p[1].fd, true, &began[0]);
         if (good && p[1].revents)
-            good = relay_pass(p[1].fd, p[0].fd, false);
+            good = relay_pass(p[1].fd, p[0].fd, false, &began[1]);
     }
     close(p[0].fd);
     close(p[1].fd);
+}
+
+void relay_all(void)
+{
+    struct pollfd p = { relay_fd, POLLIN, 0 };
+
+    while (poll(&p, 1, LAST_MS) > 0)
+        relay_run();
 }
 
 /* Say again what rank 1 of the last job said. */

@@ -188,6 +188,27 @@ static void test_way(void)
     relay_close();
 }
 
+/* Each of two libraries takes the other for one of version 9. */
+static void test_versions(void)
+{
+    struct boot_job job = relay_job();
+
+    relay_open();
+    job.timeout_ms = 3000;
+    relay_version = 9;
+    job_run(&job, relay_all);
+    relay_version = 0;
+    relay_close();
+    ok(said_all(&job, 1, DTENSOR_EMISMATCH, "boot: rank 0 on n0 speaks version "
+                "9 of the bootstrap, rank 1 on n1 version 5 (install the same "
+                "libdtensor on all hosts)"),
+       "a host with another version of the protocol is named by who connects");
+    ok(said_all(&job, 0, DTENSOR_ETIME, "refused: they speak another version "
+                "of the bootstrap (install the same libdtensor"),
+       "... and who misses it says that it refused another version");
+    note("%s", said[0].err.text);
+}
+
 static void test_cost(void)
 {
     struct boot_job job = job_even(2, 2);
@@ -213,6 +234,7 @@ int main(void)
     test_no_keys();
     test_early();
     test_way();
+    test_versions();
     test_cost();
     return done();
 }
