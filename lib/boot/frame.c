@@ -1,21 +1,16 @@
-/* frame.c - length-prefixed frames on a stream socket
+/* frame.c - frames on a stream socket, as they come and go
  *
- * A frame begins with a head of 20 bytes: magic, version, type, round, number
- * of descriptors, length.  The head is checked before memory is allocated.  A
- * port scanner's "GET / HTTP/1.0" fails at the magic; a HELLO with a length of
- * 4 GiB fails at the length, because a HELLO has at most 359 bytes.  What a
- * stranger may send is read into the stream itself.  A read never goes beyond
- * the end of a frame, so the descriptors that come with its bytes belong to it.
- * Linux passes at most 253 descriptors in one message: 1000 are sent in four
- * batches, and each batch but the last goes with one byte of the frame.
+ * The head of a frame (head.c) is checked before memory is allocated for its
+ * body.  What a stranger may send is read into the stream itself.  A read never
+ * goes beyond the end of a frame, so the descriptors that come with its bytes
+ * belong to it.  Linux passes at most 253 descriptors in one message: 1000 are
+ * sent in four batches, and each batch but the last goes with one byte of the
+ * frame.
  *
  * A sealed frame is the same head and body, each with 16 bytes more, so no
  * length is believed that the other side has not sealed.
  */
 #include "boot/frame.h"
-#include "boot/boot.h"
-#include "cluster/cluster.h"
-#include "dtensor.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -25,8 +20,6 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define FRAME_MAGIC 0x424e5444u   /* "DTNB" on the wire                       */
-#define FRAME_NAMES_MAX (DTN_HOST_MAX + DTN_FRAME_JOB_MAX - 1)
 #define SCM_BATCH 250             /* descriptors in one message               */
 
 struct dtn_frame_out {
@@ -40,29 +33,6 @@ struct dtn_frame_out {
     size_t head_size;
     unsigned char head[DTN_FRAME_HEAD_BYTES + DTN_SEAL_BYTES];
 };
-
-void dtn_frame_put32(unsigned char *p, uint32_t value)
-{
-    for (int i = 0; i < 4; i++)
-        p[i] = (unsigned char)(value >> 8 * i);
-}
-
-void dtn_frame_put64(unsigned char *p, uint64_t value)
-{
-    dtn_frame_put32(p, (uint32_t)value);
-    dtn_frame_put32(p + 4, (uint32_t)(value >> 32));
-}
-
-uint32_t dtn_frame_get32(const unsigned char *p)
-{
-    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
-           (uint32_t)p[3] << 24;
-}
-
-uint64_t dtn_frame_get64(const unsigned char *p)
-{
-    return dtn_frame_get32(p) | (uint64_t)dtn_frame_get32(p + 4) << 32;
-}
 
 void dtn_frame_init(struct dtn_frame_stream *s, int fd, bool local)
 {
@@ -139,58 +109,6 @@ static size_t stream_extra(const struct dtn_frame_stream *s, size_t size)
 static size_t stream_head_size(const struct dtn_frame_stream *s)
 {
     return DTN_FRAME_HEAD_BYTES + stream_extra(s, DTN_FRAME_HEAD_BYTES);
-}
-
-/* The longest body a frame of this type may have. */
-static size_t frame_limit(const struct dtn_frame_stream *s,
-                          enum dtn_frame_type type)
-{
-    static const size_t limits[DTN_FRAME_NTYPES] = {
-        [DTN_FRAME_HELLO] = DTN_FRAME_HELLO_BYTES + FRAME_NAMES_MAX,
-        [DTN_FRAME_WELCOME] = 8,
-        [DTN_FRAME_ASK] = 4,
-        [DTN_FRAME_IDENTITY] = 4 + DTN_FRAME_IDENTITY_MAX,
-        [DTN_FRAME_EXPIRED] = DTN_FRAME_EXPIRED_BYTES,
-        [DTN_FRAME_FAILURE] = DTN_FRAME_FAILURE_BYTES,
-        [DTN_FRAME_CALL] = DTN_FRAME_CALL_BYTES + DTN_RECORD_TEXT - 1,
-        [DTN_FRAME_QUERY] = DTN_FRAME_QUERY_BYTES,
-        [DTN_FRAME_STATUS] = DTN_FRAME_STATUS_BYTES,
-        [DTN_FRAME_SILENT] = DTN_FRAME_SILENT_BYTES,
-        [DTN_FRAME_KNOCK] = DTN_FRAME_KNOCK_BYTES + FRAME_NAMES_MAX,
-        [DTN_FRAME_PROOF] = DTN_FRAME_EARLY,
-        [DTN_FRAME_REFUSED] = DTN_FRAME_REFUSED_BYTES,
-        [DTN_FRAME_FAIL] = 12 + sizeof((struct dtensor_error *)0)->text,
-    };
-
-    if (type == DTN_FRAME_ENTRIES || type == DTN_FRAME_ALL)
-        return s->entries_max;
-    return limits[type];
-}
-
-enum dtn_frame_got
-dtn_frame_parse(const struct dtn_frame_stream *s,
-                const unsigned char head[DTN_FRAME_HEAD_BYTES],
-                struct dtn_frame *frame)
-{
-    uint32_t type = dtn_frame_get32(head + 4) >> 16;
-    uint32_t nfds = dtn_frame_get32(head + 12);
-
-    if (dtn_frame_get32(head) != FRAME_MAGIC || type >= DTN_FRAME_NTYPES ||
-        !(s->accepts & DTN_FRAME_BIT(type)) || nfds > (uint32_t)s->fds_max)
-        return DTN_FRAME_GARBAGE;
-    frame->version = dtn_frame_get32(head + 4) & 0xffff;
-    frame->type = (enum dtn_frame_type)type;
-    frame->seq = dtn_frame_get32(head + 8);
-    frame->nfds = (int)nfds;
-    frame->size = dtn_frame_get32(head + 16);
-    frame->body = NULL;
-    frame->fds = NULL;
-    if (frame->size > frame_limit(s, frame->type))
-        return DTN_FRAME_GARBAGE;
-    if (frame->version != DTN_FRAME_VERSION && frame->type != DTN_FRAME_HELLO &&
-        frame->type != DTN_FRAME_FAIL && frame->type != DTN_FRAME_KNOCK)
-        return DTN_FRAME_GARBAGE;
-    return DTN_FRAME_READY;
 }
 
 bool dtn_frame_refused(const struct dtn_frame_stream *s, uint32_t *reason)
@@ -368,12 +286,7 @@ enum dtn_frame_got dtn_frame_recv(struct dtn_frame_stream *s,
 static void out_finish(struct dtn_frame_stream *s, struct dtn_frame_out *out,
                        const struct dtn_frame *frame, unsigned char *copy)
 {
-    dtn_frame_put32(out->head, FRAME_MAGIC);
-    dtn_frame_put32(out->head + 4,
-                    DTN_FRAME_VERSION | (uint32_t)frame->type << 16);
-    dtn_frame_put32(out->head + 8, frame->seq);
-    dtn_frame_put32(out->head + 12, (uint32_t)frame->nfds);
-    dtn_frame_put32(out->head + 16, frame->size);
+    dtn_frame_head(out->head, frame);
     out->head_size = stream_head_size(s);
     if (!s->sealed)
         return;

@@ -138,7 +138,11 @@ void dtn_frame_seal(struct dtn_frame_stream *s,
 /* After GARBAGE: the reason, if the other side has refused this one. */
 bool dtn_frame_refused(const struct dtn_frame_stream *s, uint32_t *reason);
 
-/* Check a head against the limits of the stream.  READY or GARBAGE. */
+/* Write the head of a frame of this version.  parse: check a head against the
+ * limits of the stream; READY or GARBAGE.
+ */
+void dtn_frame_head(unsigned char head[DTN_FRAME_HEAD_BYTES],
+                    const struct dtn_frame *frame);
 enum dtn_frame_got
 dtn_frame_parse(const struct dtn_frame_stream *s,
                 const unsigned char head[DTN_FRAME_HEAD_BYTES],
