@@ -9,7 +9,7 @@
 extern long relay_flip;           /* byte of the way up that it changes; -1   */
 extern unsigned char relay_heard[1 << 16];  /* [relay_n] what rank 1 said     */
 extern size_t relay_n;
-extern unsigned char relay_version; /* that both then seem to speak; 0: theirs */
+extern unsigned char relay_version; /* that both seem to speak; 0: theirs     */
 extern int relay_refused;         /* enum dtn_refusal of relay_repeat(), -1   */
 
 void relay_open(void);
