@@ -275,17 +275,32 @@ static void agree_name(struct dtn_boot *boot, int rank, enum dtn_loss loss)
                   dtn_boot_loss_words(boot, loss, how, sizeof how));
 }
 
-bool dtn_agree_joining(struct dtn_boot *boot)
+/* A neighbour is silent: is it stopped, dead, or the link to it lost? */
+static int agree_silent(struct dtn_boot *boot, int silent)
+{
+    const int64_t end = dtn_now_ns() + 2 * dtn_boot_decides_ns(boot);
+    const struct timespec pause = { 0, 1000000 };
+
+    while (dtn_boot_first_loss(boot) < 0 && dtn_now_ns() < end) {
+        nanosleep(&pause, NULL);
+        dtn_boot_watch(boot);
+    }
+    return dtn_boot_first_loss(boot) < 0 ? silent : dtn_boot_first_loss(boot);
+}
+
+bool dtn_agree_joining(struct dtn_boot *boot, int silent)
 {
     int named, lost = dtn_boot_first_loss(boot);
     enum dtn_loss loss;
 
     if (lost < 0 && boot->npeer_failures > 0)
         lost = agree_named(boot);
-    if (lost < 0)
+    if (lost < 0 && silent < 0)
         return false;
-    agree_name(boot, lost, DTN_LOSS_DIED);
+    agree_name(boot, lost < 0 ? silent : lost, DTN_LOSS_DIED);
     dtn_boot_watch_start(boot);
+    if (lost < 0)
+        lost = agree_silent(boot, silent);
     named = dtn_boot_agree(boot, lost, &loss);
     agree_name(boot, named, loss);
     dtn_boot_report_failure(boot, named, DTENSOR_EPEER,

@@ -10,10 +10,11 @@
 struct dtn_boot;
 
 /* This rank still joins.  If a rank is lost, or has given up for one that is,
- * agree with all others, which may have joined, whom to name, and fail for it.
- * False: no loss is known.
- * Blocks: as dtn_boot_agree()
+ * or the neighbour `silent` is silent (-1: none is), agree with all others,
+ * which may have joined, whom to name, and fail for it.  False: no loss is
+ * known.
+ * Blocks: as dtn_boot_agree(); of a silence, until it is known who is lost
  */
-bool dtn_agree_joining(struct dtn_boot *boot);
+bool dtn_agree_joining(struct dtn_boot *boot, int silent);
 
 #endif

@@ -35,6 +35,7 @@
 #include "boot/listen.h"
 #include "boot/news.h"
 #include "boot/places.h"
+#include "boot/poll.h"
 #include "boot/pulse.h"
 #include "boot/route.h"
 #include "boot/socket.h"
@@ -57,103 +58,6 @@
 #include <time.h>
 #include <unistd.h>
 
-/* -------------------------------------------------------------- polling --- */
-
-static int64_t boot_earlier(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-/* After a successful round nothing is read: new data is for the next round. */
-static bool boot_reads(const struct dtn_boot *boot)
-{
-    return boot->state != DTN_BOOT_DRAINING || boot->failure.code != 0;
-}
-
-static struct pollfd boot_poll_link(const struct dtn_boot_link *link,
-                                    bool reads)
-{
-    const struct dtn_frame_stream *io = &link->io;
-    bool writes = io->out && !io->stalled;
-    struct pollfd p = { io->fd, 0, 0 };
-
-    if (link->state == DTN_LINK_CONNECTING)
-        p.events = POLLOUT;
-    else
-        p.events = (short)((reads ? POLLIN : 0) | (writes ? POLLOUT : 0));
-    if (p.events == 0 || link->state == DTN_LINK_IDLE)
-        p.fd = -1;                   /* poll() would report a hang-up        */
-    return p;
-}
-
-/* When the next timed action is due, if no socket becomes ready before. */
-static int64_t boot_wake(const struct dtn_boot *boot)
-{
-    int64_t wake = boot->state == DTN_BOOT_GATHERING && !boot->expired
-                 ? boot->deadline_ns : boot->until_ns;
-    bool stalled = boot->up.link.io.stalled;
-
-    wake = boot_earlier(wake, dtn_boot_route_wake(boot, &boot->up));
-    wake = boot_earlier(wake, dtn_boot_route_wake(boot, &boot->aside));
-    for (size_t i = 0; i < DTN_COUNT(boot->down); i++)
-        wake = boot_earlier(wake, dtn_boot_route_wake(boot, &boot->down[i]));
-    wake = boot_earlier(wake, dtn_boot_judge_wake(boot));
-    wake = boot_earlier(wake, dtn_boot_drain_wake(boot));
-    if (boot->heart && boot->state == DTN_BOOT_GATHERING)
-        wake = boot_earlier(wake, boot->watch_ns);
-    for (int i = 0; i < boot->nchildren; i++) {
-        const struct dtn_boot_link *link = &boot->children[i];
-
-        if (link->state == DTN_LINK_GREETING ||
-            link->state == DTN_LINK_KNOCKING)
-            wake = boot_earlier(wake, link->since_ns + DTN_BOOT_HANDSHAKE_NS);
-        stalled = stalled || link->io.stalled;
-    }
-    if (stalled)
-        wake = boot_earlier(wake, dtn_now_ns() + DTN_BOOT_STALL_NS);
-    return wake;
-}
-
-/* Add the open listeners and routes after the children.  Closed ones are left
- * out, because poll() refuses more entries than the process's descriptor limit.
- */
-static nfds_t boot_poll_fixed(const struct dtn_boot *boot)
-{
-    bool up = boot->state != DTN_BOOT_DRAINING;
-    const struct pollfd fixed[DTN_BOOT_FIXED_POLLS] = {
-        { boot->unix_fd, POLLIN, 0 },
-        { boot->tcp_fd, POLLIN, 0 },
-        boot_poll_link(&boot->up.link, up),
-        boot_poll_link(&boot->aside.link, up),
-        boot_poll_link(&boot->down[0].link, true),
-        boot_poll_link(&boot->down[1].link, true)
-    };
-    nfds_t n = (nfds_t)boot->nchildren;
-
-    for (size_t i = 0; i < DTN_COUNT(fixed); i++)
-        if (fixed[i].fd >= 0)
-            boot->polls[n++] = fixed[i];
-    return n;
-}
-
-static void boot_poll(struct dtn_boot *boot)
-{
-    int64_t wait = boot_wake(boot) - dtn_now_ns();
-    struct timespec ts = { 0, 0 };
-    nfds_t n;
-
-    if (wait > 0) {
-        ts.tv_sec = wait / 1000000000;
-        ts.tv_nsec = wait % 1000000000;
-    }
-    for (int i = 0; i < boot->nchildren; i++)
-        boot->polls[i] = boot_poll_link(&boot->children[i], boot_reads(boot));
-    n = boot_poll_fixed(boot);
-    if (ppoll(boot->polls, n, &ts, NULL) <= 0)
-        for (nfds_t i = 0; i < n; i++)
-            boot->polls[i].revents = 0;
-}
-
 /* ------------------------------------------- one step of the loop --- */
 
 static void boot_read(struct dtn_boot *boot)
@@ -164,10 +68,10 @@ static void boot_read(struct dtn_boot *boot)
     dtn_boot_route_progress(boot, &boot->aside);
     for (size_t i = 0; i < DTN_COUNT(boot->down); i++)
         dtn_boot_route_down(boot, &boot->down[i]);
-    for (int i = 0; i < n && boot_reads(boot); i++)
+    for (int i = 0; i < n && dtn_boot_poll_reads(boot); i++)
         if (boot->polls[i].revents)
             dtn_boot_child_progress(boot, &boot->children[i]);
-    dtn_boot_child_accept(boot, boot_reads(boot));
+    dtn_boot_child_accept(boot, dtn_boot_poll_reads(boot));
 }
 
 /* Is everything sent? */
@@ -190,8 +94,7 @@ static bool boot_lost(struct dtn_boot *boot, int64_t now)
 {
     if (!boot->heart || boot->state != DTN_BOOT_GATHERING)
         return false;
-    dtn_watch_joining(boot, now);
-    return dtn_agree_joining(boot);
+    return dtn_agree_joining(boot, dtn_watch_joining(boot, now));
 }
 
 static void boot_tick(struct dtn_boot *boot)
@@ -200,6 +103,7 @@ static void boot_tick(struct dtn_boot *boot)
     bool sent;
 
     dtn_boot_child_sweep(boot, now);
+    dtn_watch_beat(boot, now);
     if (boot_lost(boot, now))
         return;
     if (boot->state == DTN_BOOT_GATHERING && now >= boot->deadline_ns)
@@ -225,7 +129,7 @@ static int boot_run(struct dtn_boot *boot, struct dtensor_error *err)
 {
     boot_tick(boot);
     while (boot->state != DTN_BOOT_OVER) {
-        boot_poll(boot);
+        dtn_boot_poll(boot);
         boot_read(boot);
         boot_tick(boot);
     }
@@ -241,7 +145,8 @@ static void boot_begin(struct dtn_boot *boot)
 
     boot->state = DTN_BOOT_GATHERING;
     boot->expired = false;
-    boot->deadline_ns = now + boot_earlier(timeout, INT64_MAX / 4);
+    boot->deadline_ns = now + (timeout < INT64_MAX / 4 ? timeout
+                                                       : INT64_MAX / 4);
 }
 
 /* ----------------------------------------------------------------- open --- */
@@ -417,20 +322,14 @@ int dtn_boot_open(const struct dtn_boot_args *args, struct dtn_boot **bootp,
 
 /* ------------------------------------------------------------ allgather --- */
 
-int dtn_boot_allgather(struct dtn_boot *boot, const struct dtn_blob *mine,
-                       struct dtn_table **tablep, struct dtensor_error *err)
+/* A round.  Meanwhile this thread makes the heartbeats for other hosts. */
+static int boot_round(struct dtn_boot *boot, const struct dtn_blob *mine,
+                      struct dtn_table **tablep, struct dtensor_error *err)
 {
     struct dtn_table *table;
     int rc;
 
-    if (boot->failure.code != 0) {
-        if (err)
-            *err = boot->failure;
-        return boot->failure.code;
-    }
-    if (mine->size > DTN_BLOB_MAX)
-        return dtn_fail(err, DTENSOR_EINVAL, "boot: a blob of %zu bytes; at "
-                        "most %d are possible", mine->size, DTN_BLOB_MAX);
+    dtn_boot_hold(boot);
     boot->seq++;
     boot_begin(boot);
     rc = dtn_boot_gather_start(boot, mine, err);
@@ -440,7 +339,22 @@ int dtn_boot_allgather(struct dtn_boot *boot, const struct dtn_blob *mine,
     if (rc == 0)
         *tablep = table;
     boot->mine_fd = -1;
+    dtn_boot_release(boot);
     return rc;
+}
+
+int dtn_boot_allgather(struct dtn_boot *boot, const struct dtn_blob *mine,
+                       struct dtn_table **tablep, struct dtensor_error *err)
+{
+    if (boot->failure.code != 0) {
+        if (err)
+            *err = boot->failure;
+        return boot->failure.code;
+    }
+    if (mine->size > DTN_BLOB_MAX)
+        return dtn_fail(err, DTENSOR_EINVAL, "boot: a blob of %zu bytes; at "
+                        "most %d are possible", mine->size, DTN_BLOB_MAX);
+    return boot_round(boot, mine, tablep, err);
 }
 
 void dtn_boot_give_up(struct dtn_boot *boot, struct dtensor_error *error)
@@ -450,14 +364,16 @@ void dtn_boot_give_up(struct dtn_boot *boot, struct dtensor_error *error)
     if (boot->failure.code != 0 || boot->watching ||
         boot->cluster->world_size == 1)
         return;
+    dtn_boot_hold(boot);
     boot->seq++;
     boot_begin(boot);
     if (dtn_boot_gather_start(boot, &(struct dtn_blob) { .fd = -1 },
-                              &ignored) != 0)
-        return;
-    dtn_boot_fail_own(boot, error);
-    boot_run(boot, error);
-    dtn_boot_gather_take(boot);
+                              &ignored) == 0) {
+        dtn_boot_fail_own(boot, error);
+        boot_run(boot, error);
+        dtn_boot_gather_take(boot);
+    }
+    dtn_boot_release(boot);
 }
 
 void dtn_boot_close(struct dtn_boot *boot)

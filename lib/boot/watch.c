@@ -55,8 +55,11 @@ static bool watch_remote(const struct dtn_boot_link *link)
 void dtn_watch_accept(struct dtn_boot *boot)
 {
     boot->up.link.io.accepts |= DTN_FRAMES_WATCHED;
-    for (int i = 0; i < boot->nchildren; i++)
+    boot->bridges = watch_remote(&boot->up.link);
+    for (int i = 0; i < boot->nchildren; i++) {
         boot->children[i].io.accepts |= DTN_FRAMES_WATCHED;
+        boot->bridges = boot->bridges || watch_remote(&boot->children[i]);
+    }
 }
 
 /* What all have sent to join has come; after a loss it may still come. */
@@ -74,9 +77,6 @@ void dtn_boot_watch_start(struct dtn_boot *boot)
     dtn_watch_accept(boot);
     if (boot->failure.code == 0)
         watch_only(boot);
-    boot->bridges = watch_remote(&boot->up.link);
-    for (int i = 0; i < boot->nchildren; i++)
-        boot->bridges = boot->bridges || watch_remote(&boot->children[i]);
     boot->watching = true;
     dtn_boot_release(boot);
 }
@@ -260,7 +260,7 @@ static void watch_beat_to(struct dtn_boot_link *link)
         dtn_news_send(link, DTN_FRAME_BEAT, NULL, 0);
 }
 
-static void watch_beat(struct dtn_boot *boot, int64_t now)
+void dtn_watch_beat(struct dtn_boot *boot, int64_t now)
 {
     if (!boot->bridges || now < boot->beat_ns)
         return;
@@ -276,15 +276,14 @@ static int64_t watch_look(struct dtn_boot *boot, int64_t now)
                           2 * boot->cluster->transport.heartbeat_ns);
 }
 
-/* Name the ranks of the host that are lost, those that are stopped if they have
- * made no beat for so long.
- */
-static void watch_page(struct dtn_boot *boot, int64_t stopped_ns)
+/* Name the ranks of the host that are lost. */
+static void watch_page(struct dtn_boot *boot)
 {
+    const int64_t dead_ns = boot->cluster->transport.dead_after_ns;
     const int first = boot->hosts[boot->host]->first_rank;
 
     for (int i = 0; i < boot->pulse.n; i++) {
-        const enum dtn_loss loss = dtn_pulse_loss(&boot->pulse, i, stopped_ns);
+        const enum dtn_loss loss = dtn_pulse_loss(&boot->pulse, i, dead_ns);
 
         if (loss != DTN_LOSS_NONE)
             dtn_news_lost(boot, NULL, first + i, loss);
@@ -297,11 +296,11 @@ static void watch_all(struct dtn_boot *boot, int64_t now)
 {
     const int64_t passed_ns = watch_look(boot, now);
 
-    watch_beat(boot, now);
+    dtn_watch_beat(boot, now);
     watch_neighbour(boot, &boot->up.link, passed_ns);
     for (int i = 0; i < boot->nchildren; i++)
         watch_neighbour(boot, &boot->children[i], passed_ns);
-    watch_page(boot, boot->cluster->transport.dead_after_ns);
+    watch_page(boot);
     dtn_silence_answer(boot);
     dtn_repair_progress(boot);
     dtn_late_progress(boot, now);
@@ -331,14 +330,33 @@ void dtn_boot_watch(struct dtn_boot *boot)
     dtn_boot_release(boot);
 }
 
-/* A rank of this host may not have begun to beat, so none counts as stopped. */
-void dtn_watch_joining(struct dtn_boot *boot, int64_t now)
+/* Is this neighbour silent?  What comes is read as part of the exchange. */
+static bool watch_joining(const struct dtn_boot *boot,
+                          struct dtn_boot_link *link, int64_t passed_ns)
 {
+    if (link->state != DTN_LINK_JOINED || !watch_remote(link))
+        return false;
+    link->silent_ns += passed_ns;
+    return link->silent_ns > boot->cluster->transport.dead_after_ns;
+}
+
+int dtn_watch_joining(struct dtn_boot *boot, int64_t now)
+{
+    int64_t passed_ns;
+    int silent = -1;
+
     if (now < boot->watch_ns)
-        return;
-    watch_page(boot, INT64_MAX);
+        return -1;
+    passed_ns = watch_look(boot, now);
+    for (int i = 0; i < boot->nchildren; i++)
+        if (watch_joining(boot, &boot->children[i], passed_ns))
+            silent = boot->children[i].rank;
+    if (watch_joining(boot, &boot->up.link, passed_ns))
+        silent = boot->up.link.rank;
+    watch_page(boot);
     dtn_late_progress(boot, now);
     boot->watch_ns = now + watch_pause_ns(boot);
+    return silent;
 }
 
 void dtn_boot_tend(struct dtn_boot *boot)
@@ -348,6 +366,8 @@ void dtn_boot_tend(struct dtn_boot *boot)
     if (boot->watching) {
         watch_all(boot, dtn_now_ns());
         dtn_status_answer(boot, false);
+    } else {
+        dtn_watch_beat(boot, dtn_now_ns());
     }
     dtn_boot_release(boot);
 }

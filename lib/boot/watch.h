@@ -16,10 +16,13 @@ void dtn_watch_accept(struct dtn_boot *boot);
 void dtn_watch_frame(struct dtn_boot *boot, struct dtn_boot_link *link,
                      const struct dtn_frame *frame);
 
-/* While this rank joins: look at the page of the host, and take connections of
- * ranks that have lost their way to the others.
+/* In an exchange after the first: beat for the neighbours on other hosts; look
+ * for ranks that are lost, and take connections of ranks that have lost their
+ * way to the others.  joining: a neighbour that is silent for dead_after; -1:
+ * none.
  */
-void dtn_watch_joining(struct dtn_boot *boot, int64_t now);
+void dtn_watch_beat(struct dtn_boot *boot, int64_t now);
+int dtn_watch_joining(struct dtn_boot *boot, int64_t now);
 
 /* What the beating thread does for the tree after each beat, unless the
  * program's thread is doing it.

@@ -387,98 +387,6 @@ static void test_waiting(void)
        (int)(outcomes[1].known_ns / MS) - 500);
 }
 
-/* ------------------------------------------------------------- joining --- */
-
-/* A leader dies in the last exchange, when some have joined and those behind it
- * have not, and another rank a moment later.
- */
-static const struct last {
-    const char *claim;
-    int hosts, per_host;
-    int leader, other;
-    int heard_ms, other_ms;       /* after which their kernels say so         */
-} lasts[] = {
-    { "rank 0, and ranks behind the leader hear of it late",
-      5, 1, 1, 0, 200, 1 },
-    { "rank 0, whose kernel is late to say so", 4, 1, 1, 0, 1, 200 },
-    { "rank 0, and the leader's host is the last", 3, 2, 4, 0, 200, 30 },
-    { "a lower rank, and a host joins behind the leader",
-      4, 2, 2, 1, 200, 100 },
-    { "a leader beside it", 6, 1, 2, 1, 30, 200 },
-};
-enum { LAST_CALLS = 40 };         /* of the kernel, in the last exchange      */
-static int not_joined;
-
-static void rank_join(int rank)
-{
-    struct outcome *mine = &outcomes[rank];
-    struct dtensor_error err = { .rank = -1 };
-    struct sim_member member;
-    bool right;
-    int rc = sim_member_open(&member, "", &err);
-
-    mine->named = -1;
-    if (rc == 0)
-        rc = sim_member_gather(&member, &right, &err);
-    sim_mark();
-    if (rc == 0)
-        rc = sim_member_meet(&member, &err);
-    if (rc == 0)
-        rank_watch(member.boot, rank, &(struct part){ 0 });
-    else
-        mine->named = err.rank;
-    mine->known_ns = sim_now();
-    snprintf(mine->text, sizeof mine->text, "%s", rc == 0 ? "" : err.text);
-    sim_member_close(&member);
-    mine->ended = true;
-}
-
-/* All name the same of the two; one that names nobody has named -1. */
-static void last_check(const struct sim_options *options)
-{
-    int named = -1;
-
-    for (int r = 0; r < options->nranks; r++) {
-        const struct outcome *one = &outcomes[r];
-
-        if (sim_lost(r))
-            continue;
-        named = named < 0 ? one->named : named;
-        if (!one->ended || one->named != named || named < 0 || !sim_lost(named)
-            || one->known_ns > 1000 * MS) {
-            note("call %d: rank %d names %d, others %d: %s",
-                 (int)options->fault.call, r, one->named, named, one->text);
-            bad++;
-        }
-        not_joined += *one->text != '\0';
-    }
-}
-
-static void test_last(const struct last *last)
-{
-    struct sim_result result;
-    uint64_t leaked = 0;
-    int all_bad = 0;
-
-    not_joined = 0;
-    for (uint64_t call = 1; call <= LAST_CALLS; call++) {
-        struct sim_options options = {
-            .main = rank_join, .end = last_check,
-            .fault = { .kind = SIM_KILL, .rank = last->leader, .later = true,
-                       .call = call, .ns = last->heard_ms * MS },
-            .second = { .kind = SIM_KILL, .rank = last->other, .at_ns = 1,
-                        .ns = last->other_ms * MS }
-        };
-
-        job_play(last->hosts, last->per_host, &options, &result);
-        all_bad += bad;
-        leaked += result.leaked;
-    }
-    ok(all_bad == 0 && leaked == 0 && not_joined > 0, "a leader dies at each "
-       "call of its last exchange, and %s: %d ranks had not joined",
-       last->claim, not_joined);
-}
-
 int main(int argc, char **argv)
 {
     if (sanitized())
@@ -489,8 +397,6 @@ int main(int argc, char **argv)
     if (argc < 2) {
         test_leaving();
         test_waiting();
-        for (size_t i = 0; i < DTN_COUNT(lasts); i++)
-            test_last(&lasts[i]);
     }
     return done();
 }
