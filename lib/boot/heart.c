@@ -6,8 +6,9 @@
  * again: 5 us, 0.005 % of a core.
  *
  * The leader of a host of several also sends beats over the tree and forwards
- * what others report, while its program computes.  It never waits for the lock
- * of the tree: if the program's thread has it, that thread does the same work.
+ * what others report, while its program computes; between two exchanges of
+ * ranks that join it sends beats only.  It never waits for the lock of the tree:
+ * if the program's thread has it, that thread does the same work.
  */
 #include "boot/heart.h"
 #include "base/error.h"
@@ -167,9 +168,12 @@ int dtn_boot_beat_start(struct dtn_boot *boot, int fd,
         rc = dtn_pulse_map(&boot->pulse, fd, err);
     if (rc == 0 && boot->cluster->world_size > 1)
         rc = heart_start(boot, err);
-    if (rc == 0)
-        dtn_watch_accept(boot);
-    return rc;
+    if (rc != 0)
+        return rc;
+    dtn_boot_hold(boot);
+    dtn_watch_accept(boot);
+    dtn_boot_release(boot);
+    return 0;
 }
 
 /* On a busy machine a rank could make many calls before its thread has run. */
