@@ -7,8 +7,8 @@
  *
  * The leader of a host of several also sends beats over the tree and forwards
  * what others report, while its program computes; between two exchanges of
- * ranks that join it sends beats only.  It never waits for the lock of the tree:
- * if the program's thread has it, that thread does the same work.
+ * ranks that join it sends beats only.  It never waits for the lock of the
+ * tree: if the program's thread has it, that thread does the same work.
  */
 #include "boot/heart.h"
 #include "base/error.h"
