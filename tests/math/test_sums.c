@@ -176,7 +176,7 @@ static double draw_number(size_t column)
 {
     if (column < 2 && (column == 0 || rand_below(&seed, 3) == 0))
         return rand_below(&seed, 2) ? 0.0 : -0.0;
-    return ldexp(rand_below(&seed, 2001) - 1000, rand_below(&seed, 40) - 25);
+    return ldexp(rand_below(&seed, 2001) - 1000, rand_below(&seed, 46) - 31);
 }
 
 /* The same numbers in columns, in rows, and in rows of another type. */

@@ -108,6 +108,14 @@ static const struct {
       "S(0); R -> S(0)" },
     { "matmul", "", "8", "64x4096:f32:S(0) 4096x64:f32:S(1)",
       "S(1); S(0) -> P(sum)" },            /* of a result that is small   */
+    { "matmul", "", "4x2", "4096x4096:f32:S(1),S(1) 4096x1024:f32:S(1),S(1)",
+      "S(1),S(0); S(0),R -> P(sum),S(0)" },/* terms along both cost more  */
+    { "matmul", "", "2x8x8",
+      "256x4096:f32:S(1),S(1),S(1) 4096x4096:f32:R,S(1),S(1)",
+      "R,S(1),R; S(1),S(0),S(1) -> S(1),P(sum),S(1)" },
+    { "div", "", "4", "8:f32:R 8:f32:P(sum)", "R; R -> R" },
+    { "minimum", "", "4", "8:f32:P(min) 8:f32:P(min)",
+      "P(min); P(min) -> P(min)" },
     { "linear", "", "4", "4x12x10:f32:S(2) 7x10:f32:R 7:f32:R",
       "S(2); S(1); P(sum) -> P(sum)" },    /* nothing is sent             */
     { "linear", "", "4", "4x12x10:f32:R 7x10:f32:S(1)",
