@@ -7,8 +7,8 @@
  * memory.  It begins with a READY of its own, which costs 0.1 us of the 100 us
  * that 2 MiB take.
  *
- * The second schedule is made when a rank first asks for it.  Its memory, 192
- * KiB for two ranks, is a bounce buffer of the run.  So calls on memory of
+ * The second schedule is made when a rank first asks for it.  Its memory, 0.5
+ * to 1 MiB for two ranks, is a bounce buffer of the run.  So calls on memory of
  * dtensor_alloc() pay nothing, and all calls use the same window, which stays
  * in the cache.
  */

@@ -6,9 +6,18 @@
  * its data piece by piece: while the peers load piece 5, it stages piece 6.
  * The window stays in the caches, since its lines are used again and again.
  *
- * An allgather of 2 x 1 MiB moves 16 pieces of 64 KiB each way, through three
- * slots of 64 KiB.  A rank that has all DATA for piece 5 knows that the peers
- * have loaded piece 3, so it may stage piece 6 in the slot of piece 3.
+ * An allgather of 2 x 1 MiB moves 16 pieces of 64 KiB each way.  A rank that
+ * has all DATA for piece 5 knows that the peers have loaded piece 3, so three
+ * slots would do.  But a store to a line that a peer has read lately is slow.
+ * us of 2 ranks:
+ *
+ *                                    near CPUs     far CPUs
+ *      allgather, 3 and 8 slots, 2 MiB   174  110    523  497
+ *                                8 MiB  1027  847   2390 1470
+ *      all_to_all                2 MiB   180  118    512  487
+ *                                8 MiB  1103 1054   2238 1389
+ *      allreduce, 2 and 5 slots, 2 MiB   330  196    969  833
+ *                                8 MiB  1701 1329   4123 3164
  *
  * In an allreduce a slot has room for the result too: the peers load the sums
  * of piece 4 while this rank folds piece 5.  Terms are folded by the same rank
@@ -67,7 +76,7 @@ static struct window window_of(const struct dtn_call *call)
     struct window w = { .call = call, .same = same,
                         .piece = SLOT_BYTES / peers / line * line,
                         .places = same ? 1 : call->n + answers,
-                        .slots = answers ? 2 : 3 };
+                        .slots = answers ? 5 : 8 };
 
     if (w.piece < PIECE_MIN_BYTES)
         w.piece = PIECE_MIN_BYTES;
