@@ -99,6 +99,7 @@ void dtn_model_costs(const struct dtensor_cluster *cluster,
 
     model->tuning = cluster->tuning;
     model->eager_bytes = DTN_EAGER_MAX;
+    model->crossings = (struct dtn_crossings){ .counted = false };
     model->max_scratch = (double)cluster->redistribute.max_scratch_bytes;
     model_wire(ns + DTENSOR_COST_INTRA_HOPS,
                &model_wires[cluster->transport.intra_node],

@@ -7,7 +7,7 @@ set -eu
 cd "$1"
 sed -n 's/^#include "\([^"]*\)".*/\1/p' dtensor.h | while read -r part; do
     sed -e '/^#include "/d' -e '/^#ifdef __cplusplus/,/^#endif/d' "$part" |
-        "${CC:-cc}" -fpreprocessed -dD -E -P -x c - |
+        ${CC:-cc} -fpreprocessed -dD -E -P -x c - |
         sed -e '/^#ifndef DTENSOR_[A-Z]*_H *$/d' -e '/^#define DTENSOR_[A-Z]*_H *$/d' \
             -e '/^#endif$/d'
 done
