@@ -70,10 +70,17 @@ static bool leave_lost(const struct dtn_boot *boot, int rank)
     return boot->peer_failures[rank].loss != DTN_LOSS_NONE;
 }
 
-/* The time of the last loss, or that at which this rank gave up. */
-static int64_t leave_last_ns(const struct dtn_boot *boot)
+/* For all that this rank knows: does the leader run, and has not given up? */
+static bool leave_runs(const struct dtn_boot *boot, int leader)
 {
-    int64_t last_ns = boot->peer_failures[boot->rank].heard_ns;
+    return !leave_lost(boot, leader)
+        && boot->peer_failures[leader].order == 0;
+}
+
+/* The time of the last loss. */
+static int64_t leave_loss_ns(const struct dtn_boot *boot)
+{
+    int64_t last_ns = 0;
 
     for (int r = 0; r < boot->cluster->world_size; r++)
         if (leave_lost(boot, r) && boot->peer_failures[r].heard_ns > last_ns)
@@ -84,10 +91,10 @@ static int64_t leave_last_ns(const struct dtn_boot *boot)
 /* Does a neighbour not know yet that a rank is lost?  It may be lost itself,
  * and who is behind it connects when it knows.
  */
-static bool leave_unknown(const struct dtn_boot *boot, int64_t since_ns)
+static bool leave_unknown(const struct dtn_boot *boot)
 {
     bool waits = dtn_late_busy(boot) || leave_untold(boot, &boot->up.link)
-              || since_ns < CALLS_NS;
+              || dtn_now_ns() < leave_loss_ns(boot) + CALLS_NS;
 
     for (int i = 0; i < boot->nchildren; i++)
         waits = waits || leave_untold(boot, &boot->children[i]);
@@ -104,7 +111,7 @@ static bool leave_awaits(const struct dtn_boot *boot, int leader)
     const int up = dtn_boot_tree_parent(boot, leader);
     const int other = dtn_boot_tree_other(boot, leader);
 
-    return leave_lost(boot, up) && boot->peer_failures[leader].order == 0
+    return leave_lost(boot, up) && leave_runs(boot, leader)
         && dtn_late_port(boot, boot->rank) > 0
         && !dtn_late_linked(boot, leader)
         && (dtn_boot_tree_same_host(boot, boot->rank, up)
@@ -116,7 +123,7 @@ static bool leave_awaits(const struct dtn_boot *boot, int leader)
 static bool leave_late(const struct dtn_boot *boot,
                        const struct dtn_boot_link *link)
 {
-    return leave_untold(boot, link)
+    return leave_untold(boot, link) && leave_runs(boot, link->rank)
         && link->silent_ns > LATE_BEATS * boot->cluster->transport.heartbeat_ns;
 }
 
@@ -126,7 +133,7 @@ static bool leave_doubts(const struct dtn_boot *boot)
                           * boot->cluster->transport.heartbeat_ns;
     const int leader = dtn_boot_tree_leader(boot, boot->rank);
     bool doubts = leave_late(boot, &boot->up.link)
-               || (boot->peer_failures[leader].order == 0
+               || (leave_runs(boot, leader)
                    && dtn_pulse_loss(&boot->pulse, 0, late_ns)
                       != DTN_LOSS_NONE);
 
@@ -141,12 +148,14 @@ static bool leave_doubts(const struct dtn_boot *boot)
 static bool leave_waits(const struct dtn_boot *boot)
 {
     const struct dtn_transport_conf *conf = &boot->cluster->transport;
-    const int64_t since_ns = dtn_now_ns() - leave_last_ns(boot);
-    const int64_t most_ns = LAST_BEATS * conf->heartbeat_ns;
+    const int64_t loss_ns = leave_loss_ns(boot);
+    const int64_t gave_up_ns = boot->peer_failures[boot->rank].heard_ns;
+    const int64_t beats_ns = (loss_ns > gave_up_ns ? loss_ns : gave_up_ns)
+                           + LAST_BEATS * conf->heartbeat_ns;
 
-    return since_ns < most_ns ? leave_unknown(boot, since_ns)
-                                || leave_doubts(boot)
-         : since_ns - most_ns < conf->dead_after_ns && leave_doubts(boot);
+    return dtn_now_ns() < beats_ns
+        ? leave_unknown(boot) || leave_doubts(boot)
+        : dtn_now_ns() < beats_ns + conf->dead_after_ns && leave_doubts(boot);
 }
 
 static bool leave_stays(struct dtn_boot *boot)
