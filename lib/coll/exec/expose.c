@@ -136,8 +136,10 @@ static int space_bounce(struct dtn_exec_run *run, enum dtn_space space)
     const enum dtn_bounce_use use = space == DTN_IN ? DTN_BOUNCE_IN
                                                     : DTN_BOUNCE_OUT;
     const size_t bytes = run->exec->sched.bytes[space];
+    const bool turns = dtn_run_exposure(run)->turns
+                    && run->memory == &dtn_host;
 
-    run->exposed.bounce[space] = dtn_run_exposure(run)->turns
+    run->exposed.bounce[space] = turns
         ? dtn_bounce_take_next(run->ctx, use, run->memory, bytes)
         : dtn_bounce_take(run->ctx, use, run->memory, bytes);
     if (run->exposed.bounce[space])
