@@ -413,11 +413,11 @@ PY
     }
     rows=(--local 2 allreduce barrier -b 4K -e 16K -n 20)
     run "${rows[@]}" --json "$tmp/base.json"
-    baseline 0.001
+    baseline 0.000001
     run "${rows[@]}" --baseline "$tmp/changed.json"
     is "--baseline: above it, exit 0, and what it was is said" \
         "$code $(cat "$tmp/err") $(grep -cE '^# baseline [0-9.]+ (GB/s|us), now [0-9.]+$' "$tmp/out")" "0  3"
-    baseline 1000
+    baseline 1000000
     run "${rows[@]}" --baseline "$tmp/changed.json" --tolerance 10%
     is "below it: exit 1, and a line for each row" \
         "$code $(grep -c 'below baseline: .* (tolerance 10%)$' "$tmp/err") $(wc -l <"$tmp/err")" "1 3 3"
