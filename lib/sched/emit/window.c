@@ -83,6 +83,8 @@ static struct window window_of(const struct dtn_call *call)
     if (block / w.piece >= most)
         w.piece = (block / most / line + 1) * line;
     w.npieces = (int)((block + w.piece - 1) / w.piece);
+    if (w.slots > w.npieces)
+        w.slots = w.npieces > 0 ? w.npieces : 1;
     return w;
 }
 
