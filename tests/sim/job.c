@@ -2,6 +2,7 @@
 #include "tests/sim/job.h"
 #include "tests/sim/sim.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,6 +53,23 @@ void sim_job_write(void)
             sim_job.hosts, sim_job.hosts, sim_job.per_host,
             sim_job.shm ? "shm" : "tcp");
     fclose(file);
+}
+
+void sim_job_play(int hosts, int per_host, struct sim_options *options,
+                  struct sim_result *result)
+{
+    options->seed = 1;
+    options->latency_ns = 100000;
+    options->limit_ns = INT64_C(60000000000);
+    options->env = sim_job_env;
+    options->nranks = hosts * per_host;
+    options->ranks_per_host = per_host;
+    sim_job.hosts = hosts;
+    sim_job.per_host = per_host;
+    sim_job.n = hosts * per_host;
+    sim_job_write();
+    sim_run(options, result);
+    unlink(sim_job.path);
 }
 
 static bool leader_lost(int host)

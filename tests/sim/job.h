@@ -4,6 +4,9 @@
 
 #include <stdbool.h>
 
+struct sim_options;
+struct sim_result;
+
 extern struct sim_job {
     int hosts, per_host, n;       /* ranks of a host, of all                  */
     bool shm;                     /* ranks of a host talk over shm, not tcp   */
@@ -12,6 +15,12 @@ extern struct sim_job {
 
 /* Hosts, ranks and shm are set: write the file.  The caller unlinks it. */
 void sim_job_write(void);
+
+/* Run such a job with what `options` has of it: programs, end and faults.  Its
+ * seed is 1, and it has a minute.
+ */
+void sim_job_play(int hosts, int per_host, struct sim_options *options,
+                  struct sim_result *result);
 
 const char *sim_job_env(int rank, const char *name);
 

@@ -24,7 +24,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #define MS INT64_C(1000000)
 #define WATCHED_NS (12000 * MS)
@@ -268,20 +267,9 @@ static void check(const struct sim_options *options)
 static void job_play(int hosts, int per_host, struct sim_options *options,
                      struct sim_result *result)
 {
-    options->seed = 1;
-    options->latency_ns = 100000;
-    options->limit_ns = 60000 * MS;
-    options->env = sim_job_env;
-    options->nranks = hosts * per_host;
-    options->ranks_per_host = per_host;
-    sim_job.hosts = hosts;
-    sim_job.per_host = per_host;
-    sim_job.n = hosts * per_host;
     memset(outcomes, 0, sizeof outcomes);
     bad = 0;
-    sim_job_write();
-    sim_run(options, result);
-    unlink(sim_job.path);
+    sim_job_play(hosts, per_host, options, result);
 }
 
 static void job_run(int hosts, int per_host, void (*rank_main)(int rank),
