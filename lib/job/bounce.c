@@ -20,9 +20,10 @@
 #define PINNED_MIN_BYTES ((size_t)64 << 10)
 
 /* Parts are taken in turn from so many bytes.  A store to a cache line that a
- * peer has read lately waits until the peer's copy is invalid.  After half a
- * megabyte of other lines it does not.  With 1 MiB more lines leave the L2
- * cache.  us of a call of two ranks between near CPUs:
+ * peer has read lately waits until the peer's copy is invalid.  If half a
+ * megabyte of other lines was used since, it does not wait.  More than that
+ * leaves the L2 cache.  us of a call of two ranks between near CPUs, by how
+ * much is used in turn:
  *
  *                            one part   256 KiB   512 KiB   1 MiB
  *      allreduce of 32 KiB        5.2       3.9       2.5     2.5
