@@ -32,7 +32,7 @@
  *      allreduce of 512 KiB      32.4      31.0      38.9    43.0
  */
 #define TURN_BYTES ((size_t)512 << 10)
-#define PARTS_MAX 32                  /* of a buffer                          */
+#define PARTS_MAX 64                  /* of a buffer                          */
 #define PART_ALIGN ((size_t)4096)     /* parts begin at a page                */
 
 static void bounce_free(struct dtensor_ctx *ctx, struct dtn_bounce *bounce)

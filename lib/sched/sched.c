@@ -59,9 +59,20 @@ static bool sched_grow(void *arrayp, int count, int *capacity, size_t size)
 
 static void sched_push(struct dtn_sched *sched, const struct dtn_step *step)
 {
-    if (sched_grow(&sched->steps, sched->nsteps, &sched->steps_capacity,
-                   sizeof *step))
-        sched->steps[sched->nsteps++] = *step;
+    const int n = dtn_sched_all(sched);
+
+    if (!sched_grow(&sched->steps, n, &sched->steps_capacity, sizeof *step))
+        return;
+    sched->steps[n] = *step;
+    if (sched->is_private)
+        sched->nprivate++;
+    else
+        sched->nsteps++;
+}
+
+void dtn_sched_private(struct dtn_sched *sched)
+{
+    sched->is_private = sched->lent = true;
 }
 
 static bool box_equal(const struct dtn_box *a, const struct dtn_box *b)
@@ -320,7 +331,8 @@ void dtn_sched_append(struct dtn_sched *sched, const struct dtn_sched *more,
 size_t dtn_sched_scratch(const struct dtn_sched *sched)
 {
     const size_t line = DTN_CACHE_LINE;
-    size_t tmp = sched->bytes[DTN_TMP], acc = sched->bytes[DTN_ACC];
+    size_t tmp = sched->lent ? 0 : sched->bytes[DTN_TMP];
+    size_t acc = sched->bytes[DTN_ACC];
 
     if (tmp > 0 && acc > 0)                    /* ACC begins on a cache line  */
         tmp = (tmp + line - 1) / line * line;
@@ -331,6 +343,6 @@ int dtn_sched_finish(struct dtn_sched *sched, struct dtensor_error *err)
 {
     if (sched->steps_capacity >= 0)
         return 0;
-    return dtn_fail_nomem(err, sched->name, 2 * (size_t)sched->nsteps
+    return dtn_fail_nomem(err, sched->name, 2 * (size_t)dtn_sched_all(sched)
                           * sizeof *sched->steps);
 }

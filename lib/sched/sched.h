@@ -136,8 +136,11 @@ struct dtn_sched {
                                                    /* edge of OUT's part      */
     size_t eager_bytes;           /* the longest eager message; else READY    */
     enum dtn_expose expose;       /* how private memory is exposed            */
-    int nsteps, steps_capacity;   /* used and allocated; -1: out of memory    */
-    struct dtn_step *steps;       /* [nsteps]                                 */
+    int nsteps;                   /* used                                     */
+    int nprivate;                 /* more steps, see dtn_sched_private()      */
+    int steps_capacity;           /* allocated; -1: out of memory             */
+    struct dtn_step *steps;       /* [nsteps + nprivate]                      */
+    bool is_private;              /* steps are appended to the private ones   */
     int nboxes, boxes_capacity;   /* used and allocated; -1: out of memory    */
     struct dtn_box *boxes;        /* [nboxes] strides in elements of dtype    */
     bool streams;                 /* devices may signal each other: ranks     */
@@ -206,6 +209,19 @@ void dtn_sched_add(struct dtn_sched *sched,
 void dtn_sched_expose_range(struct dtn_sched *sched, enum dtn_space space,
                     struct dtn_range range);
 
+/* The steps from here on take the place of those after the last WAIT of READY
+ * if OUT of some rank is private memory, of which its READY gives no address.
+ * So all ranks expose OUT as a whole, and exchange READY before they move a
+ * byte.  TMP is lent to these steps.
+ */
+void dtn_sched_private(struct dtn_sched *sched);
+
+/* All steps, those for private memory too. */
+static inline int dtn_sched_all(const struct dtn_sched *sched)
+{
+    return sched->nsteps + sched->nprivate;
+}
+
 /* Append the steps of another schedule of the same rank, whose position p is
  * position[p] here.  They are for a simulation: boxes become bytes, and a FOLD
  * of the sources -1 becomes a COPY of each peer's term and a FOLD in own
@@ -214,7 +230,7 @@ void dtn_sched_expose_range(struct dtn_sched *sched, enum dtn_space space,
 void dtn_sched_append(struct dtn_sched *sched, const struct dtn_sched *more,
                       const int position[]);
 
-/* Memory of TMP and ACC together, in bytes. */
+/* Memory that is kept for TMP and ACC together, in bytes. */
 size_t dtn_sched_scratch(const struct dtn_sched *sched);
 
 /* 0, or ENOMEM if any append failed. */

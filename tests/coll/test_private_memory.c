@@ -3,7 +3,7 @@
  *
  * Real ranks over shared memory, with buffers of malloc() that do not begin at
  * a cache line.  The first runs of a plan try every way four times, and stage
- * small buffers in up to 32 places, one after the other.  Each run must be
+ * small buffers in up to 64 places, one after the other.  Each run must be
  * right, and equal sums must have equal bits; dtensor_copied_bytes() tells
  * which runs were staged.  Then the fastest way is kept; if ranks found
  * different ones, from the run after on, and where other programs take the CPUs
@@ -31,7 +31,7 @@ static int tried(size_t count)
     const size_t bytes = count * sizeof(double);
 
     return bytes >= 4 << 20 ? 2 * 4
-         : bytes > 256 << 10 ? 5 * 4 : 5 * 4 + 32 + 3;
+         : bytes > 256 << 10 ? 5 * 4 : 5 * 4 + 64 + 3;
 }
 
 /* More: a way is kept for some of them. */
@@ -179,8 +179,26 @@ static double given(const struct world *w, enum dtensor_collective coll,
     return sum;
 }
 
+/* Input and result are the same memory. */
+static void in_place(struct world *w, size_t count)
+{
+    void *mem;
+    double *buf = room(count, &mem);
+
+    for (int run = 0; run < runs_of(count); run++) {
+        fill(buf, count, w->rank);
+        need(dtensor_allreduce(w->mesh, buf, buf, count, DTENSOR_F64,
+                               DTENSOR_SUM, &w->err) == 0, "%s", w->err.text);
+        for (size_t i = 0; i < count; i++)
+            need(buf[i] == given(w, DTENSOR_ALLREDUCE, count, i), "in place, "
+                 "run %d of %zu: element %zu is %g", run, count, i, buf[i]);
+    }
+    free(mem);
+}
+
 /* Only the ranks other than `shown` have private memory: those that have none
- * learn from them that data go through the window.
+ * learn from them that data go through the window, or that no sums are put.
+ * Rank 1 has only private results.  -1: no rank has private memory.
  */
 static void mixed(struct world *w, int shown, size_t count)
 {
@@ -193,8 +211,11 @@ static void mixed(struct world *w, int shown, size_t count)
     double *in = room(all, &mem[0]), *out = room(all, &mem[1]);
     void *lent[2] = { in, out };
 
-    for (int i = 0; i < 2 && w->rank == shown; i++)
+    for (int i = 0; i < 2 && (w->rank == shown || shown < 0); i++)
         need(dtensor_alloc(w->ctx, all * sizeof *in, &lent[i], &w->err) == 0,
+             "%s", w->err.text);
+    if (w->rank == 1 && shown >= 0 && w->rank != shown)
+        need(dtensor_alloc(w->ctx, all * sizeof *in, &lent[0], &w->err) == 0,
              "%s", w->err.text);
     for (size_t c = 0; c < sizeof colls / sizeof *colls; c++)
         for (int run = 0; run < runs_of(count); run++) {
@@ -214,7 +235,7 @@ static void mixed(struct world *w, int shown, size_t count)
                      run, i, ((double *)lent[1])[i]);
         }
     for (int i = 0; i < 2; i++) {
-        if (w->rank == shown)
+        if (lent[i] != (i == 0 ? in : out))
             dtensor_free(w->ctx, lent[i]);
         free(mem[i]);
     }
@@ -259,8 +280,26 @@ static void lend(int rank, int n, void *arg)
         copies(&w, counts[i], true);
         broadcasts(&w, counts[i]);
     }
+    in_place(&w, 1001);
+    in_place(&w, 3000);
+    mixed(&w, 0, 1001);
+    mixed(&w, n - 1, 3000);
     mixed(&w, 0, 40001);
     mixed(&w, n - 1, 100003);
+    dtensor_fini(w.ctx);
+}
+
+/* Fewer elements than ranks, and blocks of no elements. */
+static void few(int rank, int n, void *arg)
+{
+    struct world w;
+
+    world_open(&w);
+    for (size_t count = 1; count < 20; count++) {
+        in_place(&w, count);
+        mixed(&w, 0, count);
+        mixed(&w, -1, count);
+    }
     dtensor_fini(w.ctx);
 }
 
@@ -278,6 +317,8 @@ int main(void)
     for (int n = 2; n <= 3; n++)
         run(n, NULL, lend, "staged, streamed and fetched memory, then the way "
             "that is kept");
+    run(3, "[tuning]\nintra_latency_ns = 1\nintra_bandwidth = 1K\n", few,
+        "few elements, by loads from the peers' memory");
     run(2, "[redistribute]\nmax_scratch = 64K\n", bounded, "no more than "
         "max_scratch to stage in is kept");
     return done();

@@ -37,4 +37,10 @@ bool case_in_place_ok(enum dtn_coll coll);
 int case_check(const struct coll_case *c, int rounds, bool in_place,
                struct dtensor_error *err);
 
+/* The same of their steps for private memory, if they have some; they have no
+ * others then.
+ */
+int case_check_hidden(struct coll_case *c, int rounds, bool in_place,
+                      struct dtensor_error *err);
+
 #endif

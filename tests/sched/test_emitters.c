@@ -25,7 +25,7 @@
 #include <time.h>
 
 static struct coll_case now;
-static int ncases;
+static int ncases, nhidden;      /* checked; with steps for private memory   */
 
 static const char *row_name(const struct dtn_emitter *emitter)
 {
@@ -53,6 +53,9 @@ static bool case_good(bool in_place, int rounds)
     rc = case_emit(&now, &err);
     if (rc == 0)
         rc = case_check(&now, rounds, in_place, &err);
+    nhidden += now.scheds[0].nprivate > 0;
+    if (rc == 0)
+        rc = case_check_hidden(&now, rounds, in_place, &err);
     if (rc != 0) {
         note("%s: n %d, root %d, count %zu%s%s: %s", row_name(now.emitter),
              now.call.n, now.call.root, now.call.count,
@@ -404,6 +407,8 @@ int main(void)
     test_choose();
     ok(ring_puts(2) == 1 && ring_puts(3) == 2 * 32, "a chain of two ranks has "
        "one chunk, since nobody forwards; one of three has 32");
+    ok(nhidden >= 50, "%d of %d cases have steps for private memory too",
+       nhidden, ncases);
     note("%d cases in %.1f s", ncases,
          (double)(clock() - begin) / CLOCKS_PER_SEC);
     return done();

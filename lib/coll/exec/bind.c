@@ -126,7 +126,7 @@ static uint16_t bind_nputs(const struct dtn_sched *sched, size_t s)
 int dtn_exec_bind(struct dtn_exec *exec, struct dtensor_error *err)
 {
     const struct dtn_sched *sched = &exec->sched;
-    const size_t nsteps = (size_t)sched->nsteps;
+    const size_t nsteps = (size_t)dtn_sched_all(sched);
     struct dtn_exec_at *terms;
     size_t size, nterms = 0;
 

@@ -184,7 +184,7 @@ int dtn_cma_warm(struct dtn_exec_run *run)
     struct dtn_bounce *scratch;
     size_t most = 0, piece;
 
-    for (int s = 0; s < exec->sched.nsteps; s++) {
+    for (int s = 0; s < dtn_sched_all(&exec->sched); s++) {
         const struct dtn_exec_step *bound = &exec->steps[s];
         const size_t bytes = bound->nterms > 0 && bound->step->box < 0
                            ? cma_scratch(run, bound, &piece) : 0;

@@ -221,7 +221,7 @@ static int exec_terms(struct dtn_exec *exec, struct dtensor_error *err)
 {
     size_t most = 1;
 
-    for (int s = 0; s < exec->sched.nsteps; s++) {
+    for (int s = 0; s < dtn_sched_all(&exec->sched); s++) {
         const struct dtn_exec_step *step = &exec->steps[s];
 
         most = (size_t)step->nterms > most ? (size_t)step->nterms : most;

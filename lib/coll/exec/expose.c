@@ -165,6 +165,19 @@ static int space_stage(struct dtn_exec_run *run, enum dtn_space space)
     return rc;
 }
 
+/* Is it the OUT that needs not be exposed, since there are steps for private
+ * memory?
+ */
+static bool space_hidden(const struct dtn_exec_run *run, enum dtn_space space)
+{
+    const struct dtn_exec *exec = run->exec;
+
+    return space == DTN_OUT && exec->sched.nprivate > 0
+        && run->memory == &dtn_host
+        && !dtn_arena_contains(&run->ctx->arena, exec->base[DTN_OUT],
+                               exec->sched.bytes[DTN_OUT]);
+}
+
 /* Expose a space as it is, or staged.  Puts from a device that cards do not
  * reach leave from a bounce buffer too.
  */
@@ -176,6 +189,10 @@ static int space_expose(struct dtn_exec_run *run, enum dtn_space space)
 
     if (!exec->sched.exposed[space] && !device)
         return 0;
+    if (space_hidden(run, space)) {
+        run->hidden = true;
+        return 0;
+    }
     if (!device)
         rc = space_register(run, space, exec->base[space]);
     else if (dtn_direct_expose(run, space))

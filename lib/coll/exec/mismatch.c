@@ -61,7 +61,7 @@ static bool run_waits(const struct dtensor_ctx *ctx,
     const struct dtn_exec_run *run = dtn_coll_of(ctx)->run;
     const struct dtn_step *step;
 
-    if (!run || run->progress.step >= run->exec->sched.nsteps)
+    if (!run || run->progress.step >= run->progress.end)
         return false;
     step = &run->exec->sched.steps[run->progress.step];
     if (step->match_bits == 0)

@@ -8,7 +8,8 @@
  * byte: an allgather of 4 MiB does not write into a result buffer of 2 MiB,
  * even if the two ranks made different calls.
  *
- * A READY that gives no address asks for the window (window.c).
+ * A READY that gives no address asks for the window (window.c).  One without
+ * OUT, of a schedule that has steps for private memory, asks for those.
  */
 #include "coll/exec/ready.h"
 #include "base/box.h"
@@ -90,18 +91,20 @@ int dtn_ready_send(struct dtn_exec_run *run, const struct dtn_exec_step *bound,
 
 /* -------------------------------------------------------------- hearing --- */
 
-/* No names: the peer wants the window.  Once all READY came, all ranks know
- * whether one of them does.
+/* No names: the peer wants the window.  No name of OUT, though the schedule has
+ * steps for that: it is private memory there.  Once all READY came, all ranks
+ * know whether one of them has said so.
  */
-static bool ready_windows(struct dtn_exec_run *run,
-                          const struct dtn_signal *signal)
+static void ready_asks(struct dtn_exec_run *run,
+                       const struct dtn_signal *signal, size_t out_bytes)
 {
-    const bool wants = run->exec->window && signal->len == 0;
+    const struct dtn_exec *exec = run->exec;
 
-    run->windowed |= wants;
-    if (run->windowed && run->progress.nready == run->exec->nready)
+    run->windowed |= exec->window && signal->len == 0;
+    run->hidden |= exec->sched.nprivate > 0 && out_bytes == 0;
+    if ((run->windowed || run->hidden)
+        && run->progress.nready == exec->nready)
         run->progress.end = run->progress.step + 1;
-    return wants;
 }
 
 bool dtn_ready_receive(struct dtn_exec_run *run, struct dtn_exec_peer *peer,
@@ -136,10 +139,12 @@ bool dtn_ready_receive(struct dtn_exec_run *run, struct dtn_exec_peer *peer,
         if (name.key & DTN_KEY_DEVICE && mapped[s])
             dtn_direct_adopt(run);
     }
-    if (ready_windows(run, signal))
+    ready_asks(run, signal, behind[DTN_OUT]);
+    if (run->exec->window && signal->len == 0)
         return true;
     for (int s = 0; s < DTN_EXEC_NNAMES; s++)
-        enough = enough && reach->bytes[s] <= behind[s];
+        enough = enough && (reach->bytes[s] <= behind[s]
+                            || (s == DTN_OUT && run->hidden));
     return enough;
 }
 
@@ -226,6 +231,8 @@ int dtn_ready_access(struct dtn_exec *exec, struct dtensor_error *err)
         else
             reach_step(exec, &sched->steps[s], latest);
     }
+    for (int s = sched->nsteps; s < dtn_sched_all(sched); s++)
+        reach_step(exec, &sched->steps[s], latest);
     free(latest);
     return 0;
 }

@@ -17,6 +17,7 @@
 #include "coll/exec/expose.h"
 #include "coll/exec/graph.h"
 #include "coll/exec/launch.h"
+#include "coll/exec/private.h"
 #include "coll/exec/report.h"
 #include "coll/exec/signals.h"
 #include "coll/exec/step.h"
@@ -26,6 +27,7 @@
 #include "coll/state.h"
 #include "device/memory.h"
 #include "job/await.h"
+#include "job/bounce.h"
 #include "job/ctx.h"
 #include "job/watcher.h"
 #include "sched/sched.h"
@@ -71,8 +73,8 @@ static int run_prepare(struct dtn_exec_run *run, struct dtn_exec *exec,
     run->exec = exec;
     run->ctx = exec->group.ctx;
     run->fingerprint = fingerprint;
-    run->exposed.refused = run->windowed = false;
-    run->window = NULL;
+    run->exposed.refused = run->windowed = run->hidden = false;
+    run->window = run->lent = NULL;
     run->progress.step = 0;
     run->progress.end = exec->sched.nsteps;
     run->progress.rows.begun = false;
@@ -131,7 +133,9 @@ static int run_go(struct dtn_exec_run *run)
 {
     const int rc = dtn_run_steps(run);
 
-    return rc == 0 && run->windowed ? run_inside(run) : rc;
+    if (rc != 0 || !(run->windowed || run->hidden))
+        return rc;
+    return run->windowed ? run_inside(run) : dtn_private_run(run);
 }
 
 /* Of a run on a device: wait for what was launched before a failure. */
@@ -159,6 +163,8 @@ static int run_end(struct dtn_exec_run *run, int rc, struct dtensor_error *err)
 {
     if (run->window)
         run_end_inside(run, rc);
+    if (run->lent)
+        dtn_bounce_give(run->ctx, run->lent);
     dtn_run_now(run->ctx, NULL);
     if (run->memory != &dtn_host)
         run_end_device(run, rc);
@@ -277,6 +283,8 @@ int dtn_exec_warm(struct dtn_exec *exec, const void *in, void *out,
     rc = exec->tries ? dtn_cma_warm(&exec->started) : 0;
     if (rc == 0 && exec->started.trial.is_private)
         rc = dtn_window_warm(&exec->started);
+    if (rc == 0 && exec->sched.nprivate > 0)
+        rc = dtn_private_warm(&exec->started);
     if (rc == 0)
         rc = dtn_run_settle(&exec->started, true);
     if (rc != 0)

@@ -82,6 +82,9 @@ struct dtn_exec_run {
     uint64_t fingerprint;         /* of the call of this run                  */
     bool polls;                   /* returns EAGAIN instead of waiting        */
     struct dtn_wait wait;         /* wait state of the step that it polls for */
+    bool hidden;                  /* OUT of some rank is private: after READY */
+                                  /* the private steps are run, private.c     */
+    struct dtn_bounce *lent;      /* TMP of these steps; NULL: not begun      */
     bool windowed;                /* some rank wants the window: the steps    */
                                   /* after READY are left out                 */
     struct dtn_bounce *window;    /* memory of the window; NULL: not begun    */

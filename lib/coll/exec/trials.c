@@ -61,14 +61,14 @@ static bool method_suits(const struct dtn_exec *exec, int method)
         || dtn_bounce_parts(exec->group.ctx, least) > 1;
 }
 
-/* How many runs of a method are tried.  All parts of a bounce buffer are used
- * before a run counts.
+/* How many runs of a method are tried.  In the first trials all parts of a
+ * bounce buffer are used before a run counts.
  */
 static int method_runs(const struct dtn_exec *exec, int method)
 {
     if (!method_suits(exec, method))
         return 0;
-    if (method != DTN_METHOD_TURNS)
+    if (method != DTN_METHOD_TURNS || exec->trials.cycled)
         return 1 + COUNTED;
     return dtn_bounce_parts(exec->group.ctx, exposed_least(exec)) + COUNTED;
 }
@@ -175,6 +175,8 @@ void dtn_trial_end(const struct dtn_exec_run *run)
     took = dtn_now_ns() - run->trial.timed_ns;
     if (run->trial.counts && took < trials->took_ns[method])
         trials->took_ns[method] = took;
-    if (trial + 1 == trials->tries)
+    if (trial + 1 == trials->tries) {
         trials->best = trials_best(trials, DTN_NMETHODS);
+        trials->cycled = true;
+    }
 }

@@ -33,6 +33,7 @@ struct dtn_exec_trials {
                                   /* began                                    */
     int tries;                    /* runs of all methods that are tried       */
     int best;                     /* fastest method; -1: not known yet        */
+    bool cycled;                  /* all parts of a bounce buffer were used   */
     int64_t took_ns[DTN_NMETHODS];         /* fastest run of each method      */
 };
 

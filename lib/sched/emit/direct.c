@@ -15,6 +15,9 @@
  * OUT instead: two hops, and 0.88 to 0.92 of the time.  Above that both take as
  * long, and of private memory a rank stages one block instead of n - 1.
  *
+ * If OUT is private memory, the sums would have to be staged there.  So for
+ * short messages there are other steps, in which each rank folds all terms.
+ *
  * In a broadcast the root has nothing to load, so it puts: of 4 MiB over 4
  * ranks it puts 1 MiB to each of the other three, while each of them loads the
  * other 3 MiB.
@@ -38,6 +41,7 @@
 #include <stdbool.h>
 
 #define PUSH_MAX_BYTES ((size_t)2 << 20)
+#define ALONE_MAX_BYTES ((size_t)64 << 10)            /* of all peers */
 #define FOLD_ALONE_MAX_BYTES ((size_t)32 << 10)      /* of all terms */
 
 /* Load each rank's block from its OUT. */
@@ -56,19 +60,42 @@ static void direct_pull(struct dtn_sched *sched, const struct dtn_call *call)
     dtn_emit_wait_all(sched, call, DTN_TAG_DONE);
 }
 
+/* If some OUT is private: each rank folds all terms.  The sums go to TMP first,
+ * because OUT may be IN, which peers load until DONE.
+ */
+static void allreduce_alone(struct dtn_sched *sched,
+                            const struct dtn_call *call)
+{
+    const size_t bytes = sched->bytes[DTN_OUT];
+    const struct dtn_span sums = dtn_span_at(call->me, DTN_TMP, 0);
+
+    sched->bytes[DTN_TMP] = bytes;
+    dtn_sched_private(sched);
+    dtn_sched_fold(sched, sums, dtn_span_at(-1, DTN_IN, 0), bytes);
+    dtn_emit_signal_all(sched, call, DTN_TAG_DONE);
+    dtn_emit_wait_all(sched, call, DTN_TAG_DONE);
+    dtn_sched_copy(sched, dtn_span_at(call->me, DTN_OUT, 0), sums, bytes);
+}
+
 int dtn_emit_allreduce_direct(const struct dtn_call *call,
                               struct dtn_sched *sched,
                               struct dtensor_error *err)
 {
     struct dtn_range mine = dtn_call_block(call, call->me);
     struct dtn_range others = dtn_call_other_blocks(call);
-    bool push;
+    bool push, alone;
 
     dtn_emit_begin(sched, "allreduce direct", call);
     push = sched->bytes[DTN_OUT] <= PUSH_MAX_BYTES;
+    alone = sched->bytes[DTN_OUT] > 0
+         && sched->bytes[DTN_OUT] * (size_t)(call->n - 1) <= ALONE_MAX_BYTES;
     sched->expose = DTN_EXPOSE_STAGED;
-    dtn_sched_expose_range(sched, DTN_IN, others);
-    dtn_sched_expose_range(sched, DTN_OUT, push ? others : mine);
+    if (alone) {
+        sched->exposed[DTN_IN] = sched->exposed[DTN_OUT] = true;
+    } else {
+        dtn_sched_expose_range(sched, DTN_IN, others);
+        dtn_sched_expose_range(sched, DTN_OUT, push ? others : mine);
+    }
     dtn_emit_signal_all(sched, call, DTN_TAG_READY);
     dtn_emit_wait_all(sched, call, DTN_TAG_READY);
     dtn_sched_fold(sched, dtn_span_at(call->me, DTN_OUT, mine.offset),
@@ -77,6 +104,8 @@ int dtn_emit_allreduce_direct(const struct dtn_call *call,
         dtn_emit_put_all(sched, call);
     else
         direct_pull(sched, call);
+    if (alone)
+        allreduce_alone(sched, call);
     return dtn_emit_end(sched, err);
 }
 
