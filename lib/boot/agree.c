@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "base/wait.h"
 #include "boot/boot.h"
+#include "boot/doubt.h"
 #include "boot/news.h"
 #include "boot/pulse.h"
 #include "boot/state.h"
@@ -53,6 +54,16 @@ static int64_t agree_together_ns(const struct dtn_boot *boot,
 
     return loss > DTN_LOSS_DIED && beats_ns > TOGETHER_NS ? beats_ns
                                                           : TOGETHER_NS;
+}
+
+/* Another silence is waited for only if a rank is in doubt. */
+static int64_t agree_wait_ns(const struct dtn_boot *boot, enum dtn_loss loss)
+{
+    for (int r = 0; loss > DTN_LOSS_DIED && r < boot->cluster->world_size; r++)
+        if (r != boot->rank && boot->peer_failures[r].order == 0
+            && dtn_doubted(boot, r))
+            return agree_together_ns(boot, loss);
+    return TOGETHER_NS;
 }
 
 /* The lost rank that the first rank to give up has named; -1: none has.  A rank
@@ -233,7 +244,7 @@ bool dtn_boot_undecided(const struct dtn_boot *boot, int rank)
         || !agree_news_may_come(boot, failure->loss))
         return false;
     named = agree_named(boot);
-    soon = now < failure->heard_ns + agree_together_ns(boot, failure->loss)
+    soon = now < failure->heard_ns + agree_wait_ns(boot, failure->loss)
                + turn_ns;
     return named < 0 ? soon || now < agree_quiet_ns(boot) + turn_ns
                        || now < failure->heard_ns + agree_apart_ns(boot)

@@ -127,6 +127,7 @@ struct dtn_peer_failure {
     int code;                     /* EPEER it died, 0 it left, else gave up   */
     int64_t heard_ns;             /* time of the first report                 */
     struct dtn_mismatch mismatch; /* it gave up for that, EMISMATCH           */
+    _Atomic int64_t doubted_ns;   /* before: time of the last doubt; 0: none  */
 };
 
 /* Share a page with the ranks of this host, and make heartbeats there.  open:

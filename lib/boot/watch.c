@@ -23,6 +23,7 @@
 #include "boot/boot.h"
 #include "boot/bypass.h"
 #include "boot/delivery.h"
+#include "boot/doubt.h"
 #include "boot/fail.h"
 #include "boot/late.h"
 #include "boot/frame.h"
@@ -176,6 +177,8 @@ void dtn_watch_frame(struct dtn_boot *boot, struct dtn_boot_link *link,
         dtn_status_heard(boot, link, frame);
     else if (frame->type == DTN_FRAME_SILENT)
         dtn_silence_heard(boot, link, frame);
+    else if (frame->type == DTN_FRAME_DOUBT)
+        dtn_doubt_heard(boot, link, frame);
     else if (frame->type == DTN_FRAME_FAIL)
         watch_failed(boot, link, frame);
 }
@@ -282,6 +285,7 @@ static void watch_page(struct dtn_boot *boot)
     const int64_t dead_ns = boot->cluster->transport.dead_after_ns;
     const int first = boot->hosts[boot->host]->first_rank;
 
+    dtn_doubt_look(boot);
     for (int i = 0; i < boot->pulse.n; i++) {
         const enum dtn_loss loss = dtn_pulse_loss(&boot->pulse, i, dead_ns);
 

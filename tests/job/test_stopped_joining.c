@@ -23,7 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { RANKS = 4, DEAD_MS = 1000, SOON_MS = 600, BUSY_MS = 8000 };
+enum { RANKS = 4, DEAD_MS = 500, SOON_MS = 200, BUSY_MS = 8000 };
 
 /* What each rank found, in memory shared with the test. */
 static struct report {
@@ -85,7 +85,7 @@ static bool told(const struct stop *stop, int limit_ms, int64_t *slowest_ns)
 
     *slowest_ns = 0;
     snprintf(words, sizeof words, "boot: while ranks joined, rank %d on h%d is "
-             "stopped, for its process exists and has not run for 1.0 s",
+             "stopped, for its process exists and has not run for 500.0 ms",
              stop->victim, stop->victim / stop->hosts.ranks[0]);
     for (int r = 0; r < RANKS; r++) {
         const struct report *one = &reports[r];
@@ -131,7 +131,7 @@ static void test_stop(const struct stop *stop)
     bool good;
 
     hosts_write(&stop->hosts, path, "",
-                "heartbeat = 100ms\ndead_after = 1s\n");
+                "heartbeat = 50ms\ndead_after = 500ms\n");
     job_run(stop);
     good = told(stop, DEAD_MS + SOON_MS, &slowest_ns);
     if (!good) {

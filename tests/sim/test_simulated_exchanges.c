@@ -214,9 +214,11 @@ static void rank_meet(int rank)
 
 static int64_t slowest_ns;
 
-/* Two heartbeats more, in which another silence may be found. */
+/* A host that goes off is judged later than a rank that is stopped. */
 static void stop_check(const struct sim_options *options)
 {
+    const int soon_ms = stop->kind == SIM_STOP ? 100 : 500;
+
     for (int r = 0; r < options->nranks; r++) {
         const struct outcome *one = &outcomes[r];
 
@@ -225,7 +227,7 @@ static void stop_check(const struct sim_options *options)
         slowest_ns = one->known_ns > slowest_ns ? one->known_ns : slowest_ns;
         if (one->ended && one->named == stop->victim
             && strstr(one->text, stop->words)
-            && one->known_ns < (FOUND_MS + 500) * MS)
+            && one->known_ns < (FOUND_MS + soon_ms) * MS)
             continue;
         note("rank %d names %d after %d ms: %s", r, one->named,
              (int)(one->known_ns / MS), one->text);

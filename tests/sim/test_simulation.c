@@ -16,11 +16,12 @@
  * allreduce, a broadcast and an all-gather.  One in three loses a rank in them,
  * one in three has a rank that pauses.
  *
- *     test_simulation [-2] [SEEDS [FIRST [RANKS [PER_HOST]]]]
+ *     test_simulation [-2|-s] [SEEDS [FIRST [RANKS [PER_HOST]]]]
  *
  * "make simulate SEEDS=N" runs more; one seed is run again with 1 SEED.  With
- * -2 two ranks of each job are killed within a millisecond.  With DTN_SIM=1
- * each seed is told.
+ * -2 two ranks of each job are killed within a millisecond, with -s two are
+ * stopped, or their hosts go off, within 0.3 s.  With DTN_SIM=1 each seed is
+ * told.
  *
  * Without this test, an order of messages and deaths that no machine showed us
  * could hang a job, or have its ranks blame each other.
@@ -147,16 +148,25 @@ static void job_draw_more(struct sim_options *options)
         .ns = (int64_t)sim_drawn(-1, 13, 300) * MS };
 }
 
-static bool kills_two;            /* -2: within a millisecond                 */
+/* Two ranks of each job: -2: are killed within a millisecond; -s: are stopped,
+ * or their hosts go off, within three heartbeats.
+ */
+static enum two { AS_DRAWN, KILLED, SILENT } two;
 
-static void job_kill_two(struct sim_options *options)
+static void job_lose_two(struct sim_options *options)
 {
-    options->fault.kind = SIM_KILL;
+    const uint64_t apart_ns = two == KILLED ? MS : 300 * MS;
+
     options->fault.later = true;
     options->second = (struct sim_fault){
-        .kind = SIM_KILL, .rank = (int)sim_drawn(-1, 10, (uint64_t)sim_job.n),
-        .at_ns = 1 + (int64_t)sim_drawn(-1, 11, MS),
+        .rank = (int)sim_drawn(-1, 10, (uint64_t)sim_job.n),
+        .at_ns = 1 + (int64_t)sim_drawn(-1, 11, apart_ns),
         .ns = (int64_t)sim_drawn(-1, 13, 300) * MS };
+    options->fault.kind = options->second.kind = SIM_KILL;
+    if (two == SILENT) {
+        options->fault.kind = sim_drawn(-1, 14, 3) ? SIM_STOP : SIM_POWER;
+        options->second.kind = sim_drawn(-1, 15, 3) ? SIM_STOP : SIM_POWER;
+    }
 }
 
 /* How a job ended: as it should; of the ranks that name different ones, the
@@ -339,8 +349,8 @@ static bool job_run(uint64_t seed, int hosts, int per_host, enum wire wire,
         job_draw_large(&options);
     else if (wire == ANY)
         job_draw_more(&options);
-    if (kills_two)
-        job_kill_two(&options);
+    if (two != AS_DRAWN)
+        job_lose_two(&options);
     sim_job_write();
     /* Of large jobs, pages that are never used shall not be cleared. */
     mallopt(M_MMAP_THRESHOLD, sim_program.each ? 256 << 10 : 1 << 30);
@@ -365,32 +375,23 @@ static uint64_t tally(int kind, enum verdict as)
     return tallies[kind][0][as] + tallies[kind][1][as];
 }
 
-static uint64_t tallied(int kind)
+static uint64_t tallied(int kind, bool only_joined)
 {
     uint64_t jobs = 0;
 
     for (enum verdict as = GOOD; as < BAD; as++)
-        jobs += tally(kind, as);
-    return jobs;
-}
-
-static uint64_t tallied_joined(int kind)
-{
-    uint64_t jobs = 0;
-
-    for (enum verdict as = GOOD; as < BAD; as++)
-        jobs += tallies[kind][1][as];
+        jobs += only_joined ? tallies[kind][1][as] : tally(kind, as);
     return jobs;
 }
 
 static void tallies_show(void)
 {
     for (int k = SIM_NONE; k <= TWO; k++)
-        if (tallied(k) > 0)
+        if (tallied(k, false) > 0)
             note("%s: %" PRIu64 " jobs, %" PRIu64 " of them after joining; in %"
                  PRIu64 " the ranks disagree, in %" PRIu64 " parts do",
                  k == SIM_NONE ? "no loss" : k == TWO ? "two losses"
-                 : sim_fault_names[k], tallied(k), tallied_joined(k),
+                 : sim_fault_names[k], tallied(k, false), tallied(k, true),
                  tally(k, DISAGREED), tally(k, CUT_OFF));
 }
 
@@ -399,11 +400,11 @@ static void tallies_show(void)
  */
 static void agreed(void)
 {
-    const uint64_t twos = tallied(TWO);
+    const uint64_t twos = tallied(TWO, false);
     uint64_t ones = 0, differ = 0;
 
     for (int k = SIM_NONE + 1; k < TWO; k++) {
-        ones += tallied(k);
+        ones += tallied(k, false);
         differ += tally(k, DISAGREED);
     }
     tallies_show();
@@ -462,9 +463,10 @@ static void large_jobs(void)
 
 int main(int argc, char **argv)
 {
-    kills_two = argc > 1 && strcmp(argv[1], "-2") == 0;
-    argc -= kills_two;
-    argv += kills_two;
+    two = argc > 1 && strcmp(argv[1], "-2") == 0 ? KILLED
+        : argc > 1 && strcmp(argv[1], "-s") == 0 ? SILENT : AS_DRAWN;
+    argc -= two != AS_DRAWN;
+    argv += two != AS_DRAWN;
 
     const uint64_t seeds = argc > 1 ? strtoull(argv[1], NULL, 0) : SEEDS;
     const uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
