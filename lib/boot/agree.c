@@ -118,13 +118,18 @@ static bool agree_at_lost_link(const struct dtn_boot *boot, int rank)
  */
 static enum dtn_loss agree_loss_of(const struct dtn_boot *boot, int culprit)
 {
+    enum dtn_loss told = DTN_LOSS_NONE;
+
     for (int r = 0; r < boot->cluster->world_size; r++) {
         const struct dtn_peer_failure *failure = &boot->peer_failures[r];
 
         if (agree_lost(failure) && failure->culprit == culprit)
             return failure->loss;
+        if (failure->order > 0 && failure->culprit == culprit
+            && failure->told != DTN_LOSS_NONE)
+            told = failure->told;
     }
-    return agree_at_lost_link(boot, culprit) ? DTN_LOSS_LINK : DTN_LOSS_NONE;
+    return told != DTN_LOSS_NONE ? told : agree_at_lost_link(boot, culprit) ? DTN_LOSS_LINK : DTN_LOSS_NONE;
 }
 
 /* May another host have news of a loss at the same time?  Of two hosts, the one

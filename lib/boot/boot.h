@@ -124,6 +124,8 @@ struct dtn_peer_failure {
     _Atomic uint32_t order;       /* 1 for the first report; 0: none yet      */
     enum dtn_loss loss;           /* what happened to it                      */
     int culprit;                  /* on whose account; its own: by itself     */
+    enum dtn_loss told;           /* how the culprit was lost, as it has said */
+                                  /* without the tree                         */
     int code;                     /* EPEER it died, 0 it left, else gave up   */
     int64_t heard_ns;             /* time of the first report                 */
     struct dtn_mismatch mismatch; /* it gave up for that, EMISMATCH           */
@@ -201,10 +203,10 @@ int dtn_boot_first_failure(const struct dtn_boot *boot);
 int dtn_boot_first_loss(const struct dtn_boot *boot);
 
 /* Send over the tree that a peer gives up, as it has told this rank without the
- * tree.  Best effort, never blocks.
+ * tree, with how the culprit was lost.  Best effort, never blocks.
  */
 void dtn_boot_report_peer(struct dtn_boot *boot, int peer, int culprit,
-                          int code);
+                          int code, enum dtn_loss loss);
 
 /* Send over the tree that this rank gives up, and the mismatch if that is the
  * cause.  Best effort, never blocks.

@@ -72,13 +72,26 @@ void dtn_news_spread(struct dtn_boot *boot, const struct dtn_boot_link *from,
             dtn_news_send(&boot->children[i], type, body, size);
 }
 
+/* How the rank was lost, and how its culprit was. */
+static unsigned news_how(const struct dtn_peer_failure *failure)
+{
+    return (unsigned)failure->loss | (unsigned)failure->told << 4;
+}
+
+bool dtn_news_how(struct dtn_peer_failure *failure, unsigned how)
+{
+    failure->loss = (enum dtn_loss)(how & 0xf);
+    failure->told = (enum dtn_loss)(how >> 4);
+    return (how & 0xf) < DTN_NLOSSES && how >> 4 < DTN_NLOSSES;
+}
+
 static void news_pack(unsigned char body[DTN_FRAME_FAILURE_BYTES], int rank,
                       const struct dtn_peer_failure *failure)
 {
     dtn_frame_put32(body, (uint32_t)rank);
     dtn_frame_put32(body + 4, (uint32_t)failure->culprit);
     dtn_frame_put32(body + 8, (uint32_t)-failure->code
-                              | (uint32_t)failure->loss << 8);
+                              | news_how(failure) << 8);
     dtn_frame_put32(body + 12, (uint32_t)failure->mismatch.rank);
     dtn_frame_put32(body + 16, (uint32_t)failure->mismatch.witness);
     dtn_frame_put64(body + 20, failure->mismatch.called);
@@ -117,24 +130,26 @@ void dtn_news_note(struct dtn_boot *boot, const struct dtn_boot_link *from,
     failure->culprit = news->culprit;
     failure->code = news->code;
     failure->loss = news->loss;
+    failure->told = news->told;
     failure->mismatch = news->mismatch;
     failure->heard_ns = dtn_now_ns();
     failure->order = ++boot->npeer_failures;    /* the rest is read after it  */
     boot->hurries = boot->hurries || news->loss != DTN_LOSS_NONE;
     news_tell(boot, from, rank, failure);
     if (news->code == DTENSOR_EPEER)
-        dtn_pulse_post(&boot->pulse, rank, news->culprit, news->loss);
+        dtn_pulse_post(&boot->pulse, rank, news->culprit, news_how(news));
 }
 
 void dtn_news_read(struct dtn_boot *boot)
 {
     struct dtn_peer_failure news = { .code = DTENSOR_EPEER };
     const uint32_t world = (uint32_t)boot->cluster->world_size;
+    unsigned how;
     int rank;
 
-    while (dtn_pulse_read(&boot->pulse, &rank, &news.culprit, &news.loss))
+    while (dtn_pulse_read(&boot->pulse, &rank, &news.culprit, &how))
         if ((uint32_t)rank < world && (uint32_t)news.culprit < world
-            && news.loss < DTN_NLOSSES && rank != boot->rank)
+            && dtn_news_how(&news, how) && rank != boot->rank)
             dtn_news_note(boot, NULL, rank, &news);
 }
 
@@ -152,9 +167,10 @@ void dtn_boot_report_failure(struct dtn_boot *boot, int culprit, int code,
 }
 
 void dtn_boot_report_peer(struct dtn_boot *boot, int peer, int culprit,
-                          int code)
+                          int code, enum dtn_loss loss)
 {
-    const struct dtn_peer_failure news = { .culprit = culprit, .code = code };
+    const struct dtn_peer_failure news = { .culprit = culprit, .told = loss,
+                                           .code = code };
 
     if (!boot->watching || culprit < 0
         || culprit >= boot->cluster->world_size)

@@ -37,6 +37,11 @@ void dtn_news_note(struct dtn_boot *boot, const struct dtn_boot_link *from,
 void dtn_news_call(struct dtn_boot *boot, const struct dtn_boot_link *from,
                    int rank, const struct dtn_call_record *record);
 
+/* Take from one number how the rank and its culprit were lost.  False: they
+ * cannot be.
+ */
+bool dtn_news_how(struct dtn_peer_failure *failure, unsigned how);
+
 /* Note what other ranks of the host have posted in its page. */
 void dtn_news_read(struct dtn_boot *boot);
 

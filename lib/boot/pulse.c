@@ -45,7 +45,7 @@ struct dtn_pulse_page {
     _Alignas(DTN_CACHE_LINE) _Atomic uint64_t agreed; /* culprit: loss,       */
                                   /* rank + 1; 0: none yet                    */
     struct pulse_line line[];     /* [ranks of the host]; and behind them     */
-                                  /* news: loss, culprit, rank + 1; 0: none   */
+                                  /* news: how, culprit, rank + 1; 0: none    */
 };
 
 /* Lists of the kernel: one futex, at any distance from its entry. */
@@ -224,9 +224,9 @@ bool dtn_pulse_beats(const struct dtn_pulse *pulse, int64_t within_ns)
  * tree only.
  */
 void dtn_pulse_post(struct dtn_pulse *pulse, int rank, int culprit,
-                    enum dtn_loss loss)
+                    unsigned how)
 {
-    const uint64_t mine = (uint64_t)loss << 2 * RANK_BITS
+    const uint64_t mine = (uint64_t)how << 2 * RANK_BITS
                         | (uint64_t)culprit << RANK_BITS | ((uint64_t)rank + 1);
 
     for (int i = 0; pulse->page && i < pulse_places(pulse); i++) {
@@ -241,7 +241,7 @@ void dtn_pulse_post(struct dtn_pulse *pulse, int rank, int culprit,
 }
 
 bool dtn_pulse_read(struct dtn_pulse *pulse, int *rank, int *culprit,
-                    enum dtn_loss *loss)
+                    unsigned *how)
 {
     const uint64_t mask = (1 << RANK_BITS) - 1;
     uint64_t news;
@@ -252,7 +252,7 @@ bool dtn_pulse_read(struct dtn_pulse *pulse, int *rank, int *culprit,
     pulse->nread++;
     *rank = (int)(news & mask) - 1;
     *culprit = (int)(news >> RANK_BITS & mask);
-    *loss = (enum dtn_loss)(news >> 2 * RANK_BITS);
+    *how = (unsigned)(news >> 2 * RANK_BITS);
     return true;
 }
 

@@ -60,12 +60,13 @@ enum dtn_loss dtn_pulse_loss(const struct dtn_pulse *pulse, int i,
 bool dtn_pulse_beats(const struct dtn_pulse *pulse, int64_t within_ns);
 
 /* Post for the other ranks of the host that a rank is lost, or, without a loss,
- * that it has given up because the culprit is.  read: the next such news.
+ * that it has given up because the culprit is; `how` has less than 16 bits.
+ * read: the next such news.
  */
 void dtn_pulse_post(struct dtn_pulse *pulse, int rank, int culprit,
-                    enum dtn_loss loss);
+                    unsigned how);
 bool dtn_pulse_read(struct dtn_pulse *pulse, int *rank, int *culprit,
-                    enum dtn_loss *loss);
+                    unsigned *how);
 
 /* The rank that all ranks of the host name, and how it was lost: this one,
  * unless a rank of the host has named another.

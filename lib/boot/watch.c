@@ -122,18 +122,17 @@ static void watch_gone(struct dtn_boot *boot, const struct dtn_boot_link *link,
     why = dtn_frame_get32(frame->body + 8);
     odd = dtn_frame_get32(frame->body + 12);
     witness = dtn_frame_get32(frame->body + 16);
-    if (rank >= world || culprit >= world || odd >= world || witness >= world
-        || why >> 8 >= DTN_NLOSSES)
+    if (rank >= world || culprit >= world || odd >= world || witness >= world)
         return;
     news = (struct dtn_peer_failure){
         .culprit = (int)culprit,
         .code = -(int)(why & 0xff),
-        .loss = (enum dtn_loss)(why >> 8),
         .mismatch = { (int32_t)odd, (int32_t)witness,
                       dtn_frame_get64(frame->body + 20),
                       dtn_frame_get64(frame->body + 28) }
     };
-    dtn_news_note(boot, link, (int)rank, &news);
+    if (dtn_news_how(&news, why >> 8))
+        dtn_news_note(boot, link, (int)rank, &news);
 }
 
 /* Whose fault is it that the connection has ended?  A program that closes what

@@ -38,13 +38,14 @@ static void await_listen(struct dtensor_ctx *ctx)
     for (int t = 0; t < ctx->ntransports; t++)
         ctx->transports[t]->ops->progress(ctx->transports[t]);
     for (int r = 0; r < ctx->world.size; r++) {
-        struct dtn_transport *tp = ctx->peers[r].tp;
+        enum dtn_loss loss = DTN_LOSS_NONE;
         int culprit = r, code = 0;
 
-        if (tp && ctx->peers[r].connected
-            && tp->ops->health(tp, r, &culprit, &code) == DTENSOR_EABORT
+        if (ctx->peers[r].tp && ctx->peers[r].connected
+            && dtn_peer_health(ctx, r, &culprit, &code, &loss)
+               == DTENSOR_EABORT
             && code == DTENSOR_EPEER)
-            dtn_boot_report_peer(ctx->boot, r, culprit, code);
+            dtn_boot_report_peer(ctx->boot, r, culprit, code, loss);
     }
 }
 
@@ -148,10 +149,11 @@ static int await_abort(struct dtensor_ctx *ctx, int peer, int culprit, int code)
  * others, because it may leave before that news arrives over the tree and is
  * forwarded.  A mismatch comes with more data.
  */
-static int await_told(struct dtensor_ctx *ctx, int peer, int culprit, int code)
+static int await_told(struct dtensor_ctx *ctx, int peer, int culprit, int code,
+                      enum dtn_loss loss)
 {
     if (code != DTENSOR_EMISMATCH)
-        dtn_boot_report_peer(ctx->boot, peer, culprit, code);
+        dtn_boot_report_peer(ctx->boot, peer, culprit, code, loss);
     return await_abort(ctx, peer, culprit, code);
 }
 
@@ -166,8 +168,6 @@ static int await_blame(struct dtensor_ctx *ctx, int peer, int health,
     char name[320], why[400];
     int teller;
 
-    if (health == DTENSOR_EABORT)
-        return await_told(ctx, peer, culprit, code);
     if (health == DTENSOR_EPEER) {
         teller = dtn_peer_failure_wait(ctx, peer, &culprit, &code);
         if (teller >= 0)
@@ -250,8 +250,9 @@ int dtn_peer_check(struct dtensor_ctx *ctx, int peer, bool listening,
 {
     struct dtn_transport *tp = ctx->peers[peer].tp;
     struct dtn_mismatch mismatch;
+    enum dtn_loss loss = DTN_LOSS_NONE;
     int culprit = peer, code = 0;
-    int health = tp->ops->health(tp, peer, &culprit, &code);
+    int health = dtn_peer_health(ctx, peer, &culprit, &code, &loss);
 
     dtn_boot_watch(ctx->boot);
     if (listening && tp->ops->peek(tp, peer))
@@ -260,6 +261,8 @@ int dtn_peer_check(struct dtensor_ctx *ctx, int peer, bool listening,
         return dtn_poison_mismatch(ctx, &mismatch);
     if (health == 0 && await_lost(ctx, peer, wait))
         health = DTENSOR_EPEER;
+    if (health == DTENSOR_EABORT)
+        return await_told(ctx, peer, culprit, code, loss);
     if (health != 0)
         return await_blame(ctx, peer, health, culprit, code);
     if (!wait)

@@ -42,10 +42,34 @@ int dtn_poison_record(struct dtensor_ctx *ctx, int code, int culprit,
     return code;
 }
 
+/* Transports carry 8 bits. */
+enum { CODE_BITS = 4, CODE_MASK = (1 << CODE_BITS) - 1 };
+
+static int poison_word(int code, enum dtn_loss loss)
+{
+    return -(-code | (int)loss << CODE_BITS);
+}
+
+int dtn_peer_health(struct dtensor_ctx *ctx, int peer, int *culprit, int *code,
+                    enum dtn_loss *loss)
+{
+    struct dtn_transport *tp = ctx->peers[peer].tp;
+    int word = 0;
+    int health = tp->ops->health(tp, peer, culprit, &word);
+
+    if (health != DTENSOR_EABORT)
+        return health;
+    *code = -(-word & CODE_MASK);
+    *loss = -word >> CODE_BITS < DTN_NLOSSES
+          ? (enum dtn_loss)(-word >> CODE_BITS) : DTN_LOSS_NONE;
+    return health;
+}
+
 void dtn_poison_tell(struct dtensor_ctx *ctx, int code, int culprit)
 {
     for (int t = 0; t < ctx->ntransports; t++)
-        ctx->transports[t]->ops->abort(ctx->transports[t], culprit, code);
+        ctx->transports[t]->ops->abort(ctx->transports[t], culprit,
+                                       poison_word(code, ctx->failure.loss));
     dtn_boot_report_failure(ctx->boot, culprit, code, &ctx->failure.mismatch);
 }
 

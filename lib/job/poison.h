@@ -2,6 +2,7 @@
 #ifndef DTN_JOB_POISON_H
 #define DTN_JOB_POISON_H
 
+#include "boot/boot.h"
 #include "dtensor.h"
 
 #include <stdint.h>
@@ -15,6 +16,13 @@
 int dtn_poison_record(struct dtensor_ctx *ctx, int code, int culprit,
                       const char *what);
 void dtn_poison_tell(struct dtensor_ctx *ctx, int code, int culprit);
+
+/* The health of a connected peer, as its transport says.  EABORT: it gave up
+ * with *code, and its *culprit was lost in the way *loss, if it was; else they
+ * stay as they are.
+ */
+int dtn_peer_health(struct dtensor_ctx *ctx, int peer, int *culprit, int *code,
+                    enum dtn_loss *loss);
 
 /* A peer is gone.  Which rank reported whom to blame (*culprit, *code): the
  * peer itself, or the first rank that failed; -1: none. Blocks:
