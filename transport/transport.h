@@ -289,8 +289,8 @@ struct dtn_transport_ops {
      */
     int (*health)(struct dtn_transport *tp, int peer, int *culprit, int *code);
 
-    /* Tell every connected peer that this rank gives up with `code`, -1 to -255,
-     * because of `culprit`.  Best effort.
+    /* Tell every connected peer that this rank gives up because of `culprit`,
+     * with `code`, which is -1 to -255.  Best effort.
      */
     void (*abort)(struct dtn_transport *tp, int culprit, int code);
 

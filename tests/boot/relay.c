@@ -1,7 +1,8 @@
 /* relay.c - who hears all that rank 1 and rank 0 say to each other
  *
  * Rank 1 has the port after the job's in its cluster file, where the relay
- * listens.  It passes everything on, keeps the way up, and may change a byte.
+ * listens.  It passes everything on, keeps the way up, and may change a byte,
+ * say something twice, or send all back to who said it.
  */
 #include "boot/frame.h"
 #include "tests/boot/relay.h"
@@ -16,6 +17,7 @@
 enum { VERSION_AT = 4, LAST_MS = 1500 };
 
 long relay_flip = -1;
+int relay_twice = -1;
 unsigned char relay_version;
 unsigned char relay_heard[1 << 16];
 size_t relay_n;
@@ -33,7 +35,7 @@ void relay_open(void)
     if (bind(fd, (struct sockaddr *)&at, sizeof at) != 0 || listen(fd, 8) != 0)
         note("no place for the relay");
     relay_fd = fd;
-    relay_flip = -1;
+    relay_flip = relay_twice = -1;
 }
 
 void relay_close(void)
@@ -47,18 +49,22 @@ static bool relay_pass(int from, int to, bool up, bool *began)
 {
     unsigned char bytes[4096];
     ssize_t n = recv(from, bytes, sizeof bytes, 0);
+    bool again;
 
     if (n <= 0)
         return false;
     if (relay_version > 0 && !*began && n > VERSION_AT)
         bytes[VERSION_AT] = relay_version;
     *began = true;
+    again = up && relay_twice >= 0 && relay_twice-- == 0;
     for (ssize_t i = 0; up && i < n; i++) {
         if (relay_n < sizeof relay_heard)
             relay_heard[relay_n] = bytes[i];
         if ((long)relay_n++ == relay_flip)
             bytes[i] ^= 1;
     }
+    if (again)
+        send(to, bytes, (size_t)n, MSG_NOSIGNAL);
     return send(to, bytes, (size_t)n, MSG_NOSIGNAL) == n;
 }
 
@@ -85,6 +91,21 @@ void relay_all(void)
 
     while (poll(&p, 1, LAST_MS) > 0)
         relay_run();
+}
+
+void relay_mirror(void)
+{
+    struct pollfd p = { relay_fd, POLLIN, 0 };
+
+    relay_n = 0;
+    while (poll(&p, 1, LAST_MS) > 0) {
+        const int fd = accept(relay_fd, NULL, NULL);
+        bool began = false;
+
+        while (relay_pass(fd, fd, true, &began))
+            ;
+        close(fd);
+    }
 }
 
 /* Say again what rank 1 of the last job said. */

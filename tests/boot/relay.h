@@ -7,6 +7,8 @@
 #include <stddef.h>
 
 extern long relay_flip;           /* byte of the way up that it changes; -1   */
+extern int relay_twice;           /* so many reads of the way up later it     */
+                                  /* says one twice; -1: it does not          */
 extern unsigned char relay_heard[1 << 16];  /* [relay_n] what rank 1 said     */
 extern size_t relay_n;
 extern unsigned char relay_version; /* that both seem to speak; 0: theirs     */
@@ -23,6 +25,7 @@ struct boot_job relay_job(void);
  */
 void relay_run(void);
 void relay_all(void);
+void relay_mirror(void);
 void relay_repeat(void);
 
 #endif

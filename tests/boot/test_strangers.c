@@ -1,12 +1,13 @@
 /* test_strangers.c - a job starts among a thousand strangers at its port
  *
  * Some are silent, some send a byte at a time, some send nonsense, some close
- * at once as port scanners do.  A start never fails for that.  What the last
- * host needs to join, and its ranks for dtensor_init(), is less than 1.5 times
- * as long: the shortest with and without strangers are compared.  As long as
- * they differ by more, there are more starts, since a busy machine makes single
- * ones longer, but never shorter.  Nor do strangers take the place of a rank
- * that is about to prove itself.
+ * at once as port scanners do; or all say what a rank of the job says first,
+ * and no more.  A start never fails for that.  What the last host needs to
+ * join, and its ranks for dtensor_init(), is less than 1.5 times as long: the
+ * shortest with and without strangers are compared.  As long as they differ by
+ * more, there are more starts, since a busy machine makes single ones longer,
+ * but never shorter.  Nor do strangers take the place of a rank that is about
+ * to prove itself.
  *
  * Without this test, a port scan during a start could delay it by seconds, or
  * end it for lack of descriptors.
@@ -17,6 +18,7 @@
 #include "cluster/cluster.h"
 #include "dtensor.h"
 #include "tests/boot/boot_job.h"
+#include "tests/boot/stranger.h"
 #include "tests/support/allocations.h"
 #include "tests/support/gate.h"
 #include "tests/support/hosts.h"
@@ -69,6 +71,14 @@ static void crowd_leaves(void)
         if (fds[i] >= 0)
             close(fds[i]);
     reached = 0;
+}
+
+/* All that a rank of the job says first, and then nothing more. */
+static void stranger_knocks(int fd)
+{
+    unsigned char frame[256];
+
+    send(fd, frame, stranger_knock(frame), MSG_NOSIGNAL);
 }
 
 /* How many connections has rank 0 not accepted yet?  -1: it does not listen. */
@@ -125,26 +135,20 @@ static void crowd_comes(void)
         usleep(1000);
 }
 
-/* ----------------------------------------------------- one of the job --- */
-
-/* What a rank of this job says first, before its random bytes. */
-static size_t knock_of_job(unsigned char frame[256])
+/* A thousand that know the job, but not its key. */
+static void knockers_come(void)
 {
-    unsigned char *body = frame + DTN_FRAME_HEAD_BYTES;
-    const size_t head = DTN_FRAME_KNOCK_BYTES + sizeof "n1";
-    const int job_size = snprintf((char *)body + head, 64, "test-%d",
-                                  (int)getpid());
-    const size_t size = head + (size_t)job_size;
-
-    memset(frame, 0, DTN_FRAME_HEAD_BYTES + head);
-    memcpy(frame, "DTNB", 4);
-    dtn_frame_put32(frame + 4, DTN_FRAME_VERSION | DTN_FRAME_KNOCK << 16);
-    dtn_frame_put32(frame + 16, (uint32_t)size);
-    dtn_frame_put32(body, dtn_seal_present() ? DTN_AUTH_KEY : DTN_AUTH_NONE);
-    dtn_frame_put32(body + 4, 2);
-    memcpy(body + DTN_FRAME_KNOCK_BYTES, "n1", sizeof "n1");
-    return DTN_FRAME_HEAD_BYTES + size;
+    for (reached = 0; reached < CROWD; reached++) {
+        fds[reached] = knock_tcp();
+        if (fds[reached] < 0)
+            return;
+        stranger_knocks(fds[reached]);
+    }
+    for (int i = 0; i < LIMIT_MS && crowd_waits() > 0; i++)
+        usleep(1000);
 }
+
+/* ----------------------------------------------------- one of the job --- */
 
 static ssize_t kept;              /* what a read of its connection says       */
 static int kept_errno;
@@ -155,7 +159,7 @@ static void one_stays(void)
     unsigned char frame[256], back[512];
     const int fd = knock_tcp();
 
-    send(fd, frame, knock_of_job(frame), MSG_NOSIGNAL);
+    send(fd, frame, stranger_knock(frame), MSG_NOSIGNAL);
     kept = recv(fd, back, sizeof back, 0);
     for (reached = 0; reached < CROWD / 4 && kept > 0; reached++) {
         fds[reached] = knock_tcp();
@@ -179,6 +183,11 @@ static void test_kept(void)
 }
 
 /* ------------------------------------------------------------ the starts -- */
+
+static int64_t join_knocking_ns(bool crowded)
+{
+    return job_join_ns(&job, crowded ? knockers_come : nobody_comes);
+}
 
 static int64_t join_ns(bool crowded)
 {
@@ -275,6 +284,7 @@ int main(void)
     job_port = hosts_port();
     job = job_even(2, RANKS / 2);
     test_kept();
+    compare(join_knocking_ns, "to join where all know the job");
     compare(join_ns, "to join");
     note("rank 0 takes %.2f ms of CPU time to join, and %.2f more for %d "
          "strangers", (double)cpu_us[0] / 1e3,
