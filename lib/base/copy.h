@@ -25,6 +25,19 @@ static inline void dtn_copy(void *dst, const void *src, size_t bytes)
     memcpy(to, from, bytes);
 }
 
+/* Asks for the lines of memory that are overwritten next.  The CPU foresees
+ * what a loop reads, but stores wait for their lines: of an output above
+ * DTN_COPY_LARGE_BYTES, a common L2, which is not in the cache, it pays to ask
+ * for DTN_COPY_ASKED_BYTES at a time.
+ */
+#define DTN_COPY_LARGE_BYTES ((size_t)1 << 20)
+#define DTN_COPY_ASKED_BYTES ((size_t)2 << 10)
+static inline void dtn_copy_ask(const void *at, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i += 64)
+        __builtin_prefetch((const char *)at + i, 1);
+}
+
 /* `count` copies of an element of `size` bytes, a divisor of 64, one after the
  * other.
  */

@@ -21,6 +21,7 @@ typedef void finish_f(void *to, const void *const from[], int64_t n,
 /* Of f32, of f64. */
 struct finish_loops {
     finish_f *exp[2], *log[2], *norm[2];
+    double (*one_log)(double x);
 };
 
 #define LANES_FILE "math/finish_lanes.h"
@@ -33,6 +34,11 @@ void dtn_finish_softmax(bool logarithm, enum dtensor_dtype work, void *out,
     const struct finish_loops *loops = widths[dtn_width()];
 
     (logarithm ? loops->log : loops->exp)[work == DTENSOR_F64](out, &in, n, by);
+}
+
+double dtn_finish_log(double x)
+{
+    return widths[dtn_width()]->one_log(x);
 }
 
 void dtn_finish_norm(enum dtensor_dtype work, void *out,

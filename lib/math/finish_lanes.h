@@ -52,10 +52,16 @@
 FINISH(f32, float)
 FINISH(f64, double)
 
+LANES_TARGET static double LANES_NAME(one_log)(double x)
+{
+    return dtn_log_f64(x);
+}
+
 static const struct finish_loops LANES_NAME(loops) = {
     .exp = { LANES_NAME(exp_f32), LANES_NAME(exp_f64) },
     .log = { LANES_NAME(log_f32), LANES_NAME(log_f64) },
     .norm = { LANES_NAME(norm_f32), LANES_NAME(norm_f64) },
+    .one_log = LANES_NAME(one_log),
 };
 
 #undef EACH

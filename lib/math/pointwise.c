@@ -20,6 +20,7 @@
 #include "math/pointwise_list.h"
 #include "math/width.h"
 #include "base/compiler.h"
+#include "base/copy.h"
 #include "base/dtype.h"
 #include "dtensor.h"
 
@@ -98,6 +99,8 @@ struct pass {
     double args[4];               /* two of the type of the computation       */
     enum dtn_pointwise op;        /* of two floats; else DTN_POINTWISES       */
     bool by_one;                  /* the other operand is args[0] of each run */
+    bool direct;                  /* elements are where the loop can use them */
+    bool large;                   /* and the output does not fit a cache      */
 };
 
 /* n elements of operand i from element `first` of the run on.  One that is
@@ -115,8 +118,7 @@ static const void *pass_load(const struct pass *pass,
                           (int64_t)loop->size[i + 1], n, buffer);
 }
 
-/* Are all elements of a run where the loop can use them? */
-static bool pass_direct(const struct pass *pass)
+static bool pass_is_direct(const struct pass *pass)
 {
     bool direct = pass->out.step == 1 && pass->out.dtype == pass->out.work;
 
@@ -137,18 +139,17 @@ static int64_t pass_bytes(const struct pass *pass)
     return (int64_t)most;
 }
 
-/* Elements of a block: what a buffer holds, of a run without gaps all; less if
- * a buffer has to be filled with copies of one element.
+/* Elements of a block: what a buffer holds; less if a buffer has to be filled
+ * with copies of one element.
  */
-static int64_t pass_most(const struct pass *pass, int64_t run)
+static int64_t pass_most(const struct pass *pass)
 {
     enum { COPIES = 256 };
     bool copies = false;
 
     for (int i = pass->first; i < pass->first + pass->nin; i++)
         copies |= pass->in[i].step == 0;
-    return copies ? COPIES
-         : pass_direct(pass) ? run : DTN_BLOCK_BYTES / pass_bytes(pass);
+    return copies ? COPIES : DTN_BLOCK_BYTES / pass_bytes(pass);
 }
 
 /* x + y, x - y and x y, where y is one number in a run, are what SHIFT and
@@ -180,15 +181,34 @@ static void run_argument(const struct pass *pass, const struct dtn_loop *loop,
               pass->op == DTN_SUB ? -x : x);
 }
 
-static void pass_run(struct pass *pass, const struct dtn_loop *loop)
+/* A run that needs no buffer. */
+static void run_direct(const struct pass *pass, const struct dtn_loop *loop)
 {
-    _Alignas(64) char room[OPERANDS][DTN_BLOCK_BYTES], made[DTN_BLOCK_BYTES];
-    const int64_t most = pass_most(pass, loop->run);
+    const size_t size = loop->size[0];
+    const int64_t most = pass->large ? (int64_t)(DTN_COPY_ASKED_BYTES / size)
+                                     : loop->run;
     const void *in[OPERANDS];
     int64_t n;
 
-    if (pass->by_one)
-        run_argument(pass, loop, pass->args);
+    for (int64_t first = 0; first < loop->run; first += n) {
+        char *to = loop->at[0] + (size_t)first * size;
+
+        n = loop->run - first < most ? loop->run - first : most;
+        for (int i = 0, k = pass->first + 1; i < pass->nin; i++, k++)
+            in[i] = loop->at[k] + (size_t)first * loop->size[k];
+        if (pass->large)
+            dtn_copy_ask(to, (size_t)n * size);
+        pass->loop(to, in, n, pass->args);
+    }
+}
+
+static void run_buffered(const struct pass *pass, const struct dtn_loop *loop)
+{
+    _Alignas(64) char room[OPERANDS][DTN_BLOCK_BYTES], made[DTN_BLOCK_BYTES];
+    const int64_t most = pass_most(pass);
+    const void *in[OPERANDS];
+    int64_t n;
+
     for (int64_t first = 0; first < loop->run; first += n) {
         char *at = loop->at[0] + first * loop->step[0] *
                    (int64_t)loop->size[0];
@@ -201,6 +221,16 @@ static void pass_run(struct pass *pass, const struct dtn_loop *loop)
         if (to == made)
             dtn_block_store(&pass->out, at, n, made);
     }
+}
+
+static void pass_run(struct pass *pass, const struct dtn_loop *loop)
+{
+    if (pass->by_one)
+        run_argument(pass, loop, pass->args);
+    if (pass->direct)
+        run_direct(pass, loop);
+    else
+        run_buffered(pass, loop);
 }
 
 static void pass_all(struct pass *pass, const struct dtn_array *out,
@@ -218,6 +248,9 @@ static void pass_all(struct pass *pass, const struct dtn_array *out,
         pass->in[i].step = loop.step[1 + i];
     if (pass->op != DTN_POINTWISES && pass->nin == 2)
         pass_by_one(pass);
+    pass->direct = pass_is_direct(pass);
+    pass->large = (size_t)dtn_array_count(out) * loop.size[0] >
+                  DTN_COPY_LARGE_BYTES;
     for (bool more = !loop.empty; more; more = dtn_loop_next(&loop))
         pass_run(pass, &loop);
 }

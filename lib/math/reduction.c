@@ -8,7 +8,7 @@
 #include "math/reduction.h"
 #include "math/block.h"
 #include "math/bundle.h"
-#include "math/functions.h"
+#include "math/finish.h"
 #include "math/pointwise.h"
 #include "math/strips.h"
 #include "math/totals.h"
@@ -129,7 +129,7 @@ static double row_logsumexp(struct reduction *r)
 
     if (isinf(most) || isnan(most))
         return most;
-    return most + dtn_log_f64(row_total(r, DTN_TOTAL_EXP, 0, most));
+    return most + dtn_finish_log(row_total(r, DTN_TOTAL_EXP, 0, most));
 }
 
 static double row_real(struct reduction *r)
@@ -281,7 +281,7 @@ static enum several several_of(const struct reduction *r)
         rows->row.empty)
         return ONE;
     if (how->step == 1)
-        return how->dtype == how->work && rows->row.ndim == 0 ? ROWS : ONE;
+        return how->dtype == how->work ? ROWS : ONE;
     return rows->outer.step[IN] == 1 && rows->outer.run >= 8 ? COLUMNS : ONE;
 }
 
@@ -369,7 +369,7 @@ static void several_reduce(struct reduction *r, enum several several)
 
     for (int64_t k = 0; k < width; k++)
         total[k] = first;
-    if (several == ROWS)
+    for (bool on = several == ROWS; on; on = dtn_loop_next(&rows->row))
         dtn_total_rows(total_of(r), rows->how[IN].work, rows->row.at[IN],
                        rows->outer.step[IN], width, rows->row.run, total);
     for (bool on = several == COLUMNS && dtn_strips_block(rows); on;

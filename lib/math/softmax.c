@@ -9,7 +9,6 @@
 #include "math/block.h"
 #include "math/bundle.h"
 #include "math/finish.h"
-#include "math/functions.h"
 #include "math/softmax_columns.h"
 #include "math/strips.h"
 #include "math/totals.h"
@@ -46,7 +45,7 @@ static void row_finish(struct dtn_strips *rows, bool logarithm, double most,
                        double sum)
 {
     _Alignas(64) char from[DTN_BLOCK_BYTES], made[DTN_BLOCK_BYTES];
-    const double by[2] = { most, logarithm ? dtn_log_f64(sum) : 1 / sum };
+    const double by[2] = { most, logarithm ? dtn_finish_log(sum) : 1 / sum };
 
     for (bool on = dtn_strips_block(rows); on;
          on = dtn_strips_next_block(rows)) {
@@ -102,17 +101,18 @@ static void row_kept(struct dtn_strips *rows, bool logarithm)
             ? dtn_total(DTN_TOTAL_EXP, DTENSOR_F32, row + i, left, sum, most)
             : dtn_total_exp(DTENSOR_F32, row + i, row + i, left, sum, most);
     }
+    const double by[2] = { logarithm ? most : 0,
+                           logarithm ? dtn_finish_log(sum) : 1 / sum };
+
     for (bool on = dtn_strips_block(rows); on;
          on = dtn_strips_next_block(rows)) {
         float *kept = row + rows->first;
         const void *const from[] = { kept, NULL, NULL };
 
         if (logarithm)
-            dtn_finish_softmax(true, DTENSOR_F32, kept, kept, rows->n,
-                               (double[]){ most, dtn_log_f64(sum) });
+            dtn_finish_softmax(true, DTENSOR_F32, kept, kept, rows->n, by);
         else
-            dtn_finish_norm(DTENSOR_F32, kept, from, rows->n,
-                            (double[]){ 0, 1 / sum });
+            dtn_finish_norm(DTENSOR_F32, kept, from, rows->n, by);
         dtn_strips_store(rows, OUT, kept, kept);
     }
 }
@@ -262,7 +262,7 @@ void dtn_cross_entropy(const struct dtn_row_loss *of)
             dtn_strips_set(&rows, LARGEST, most);
         if (of->sum)
             dtn_strips_set(&rows, TOTAL, sum);
-        dtn_strips_set(&rows, LOSS, most + dtn_log_f64(sum) -
+        dtn_strips_set(&rows, LOSS, most + dtn_finish_log(sum) -
                                     row_pick(&rows, of->in, of->dim, i));
     }
 }

@@ -143,6 +143,9 @@ double dtn_total(enum dtn_total kind, enum dtensor_dtype work, const void *x,
     return widths[dtn_width()]->of[type_of(work)][kind](x, n, total, middle);
 }
 
+/* One loop, what it takes at once, and the bytes of an element. */
+struct total_loop { total_f *of; int64_t most; size_t size; };
+
 /* Does the loop take any number of blocks? */
 static bool takes_blocks(enum dtn_total kind, enum dtensor_dtype work)
 {
@@ -152,27 +155,41 @@ static bool takes_blocks(enum dtn_total kind, enum dtensor_dtype work)
            (wide && kind != DTN_TOTAL_EXP);
 }
 
+static struct total_loop loop_of(enum dtn_total kind, enum dtensor_dtype work)
+{
+    return (struct total_loop){
+        widths[dtn_width()]->of[type_of(work)][kind],
+        takes_blocks(kind, work) ? INT64_MAX : DTN_BLOCK,
+        dtn_dtype_size(work) };
+}
+
+static double row_total(const struct total_loop *loop, const char *x, int64_t n,
+                        double total, double middle)
+{
+    for (; n > loop->most; n -= loop->most) {
+        total = loop->of(x, loop->most, total, middle);
+        x += (size_t)loop->most * loop->size;
+    }
+    return n > 0 ? loop->of(x, n, total, middle) : total;
+}
+
 double dtn_total_row(enum dtn_total kind, enum dtensor_dtype work,
                      const void *x, int64_t n, double total, double middle)
 {
-    total_f *const of = widths[dtn_width()]->of[type_of(work)][kind];
-    const int64_t most = takes_blocks(kind, work) ? n : DTN_BLOCK;
-    const size_t size = dtn_dtype_size(work);
+    const struct total_loop loop = loop_of(kind, work);
 
-    for (int64_t i = 0; i < n; i += most)
-        total = of((const char *)x + (size_t)i * size,
-                   n - i < most ? n - i : most, total, middle);
-    return total;
+    return row_total(&loop, x, n, total, middle);
 }
 
 void dtn_total_rows(enum dtn_total kind, enum dtensor_dtype work, const void *x,
                     int64_t apart, int64_t rows, int64_t n, double total[])
 {
-    const int64_t bytes = apart * (int64_t)dtn_dtype_size(work);
+    const struct total_loop loop = loop_of(kind, work);
+    const int64_t bytes = apart * (int64_t)loop.size;
 
     for (int64_t r = 0; r < rows; r++)
-        total[r] = dtn_total_row(kind, work, (const char *)x + r * bytes, n,
-                                 total[r], 0);
+        total[r] = row_total(&loop, (const char *)x + r * bytes, n, total[r],
+                             0);
 }
 
 void dtn_total_columns(enum dtn_total kind, enum dtensor_dtype work,
