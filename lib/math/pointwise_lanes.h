@@ -34,8 +34,10 @@ DTN_POINTWISE_LIBM(LOOP, f64, double)
 DTN_POINTWISE_INTEGER(LOOP, i64, int64_t)
 DTN_POINTWISE_INTEGER(LOOP, u64, uint64_t)
 
-/* Only a block that has large numbers takes the way that is not for vectors. */
-#define SINE(name, kind, T, quarters, most)                                   \
+/* Only a block that has large numbers takes the way that is not for vectors.
+ * Bits without the sign have the order of sizes, a NaN being the largest.
+ */
+#define SINE(name, kind, T, I, bits_of, quarters, most)                       \
     static void LANES_NAME(name##_slow_##kind)(T *dst, const T *a, int64_t n) \
     {                                                                         \
         for (int64_t i = 0; i < n; i++)                                       \
@@ -49,11 +51,15 @@ DTN_POINTWISE_INTEGER(LOOP, u64, uint64_t)
             const int64_t left = n - at < DTN_BLOCK ? n - at : DTN_BLOCK;     \
             const T *a = (const T *)in[0] + at;                               \
             T *dst = (T *)to + at;                                            \
-            int large = 0;                                                    \
+            I largest = 0;                                                    \
                                                                               \
-            for (int64_t i = 0; i < left; i++)                                \
-                large |= !(a[i] < (most) && a[i] > -(most));                  \
-            if (large) {                                                      \
+            for (int64_t i = 0; i < left; i++) {                              \
+                const I size = (I)bits_of(a[i]) & (I)~(UINT64_C(1) <<         \
+                                                       (8 * sizeof(I) - 1));  \
+                                                                              \
+                largest = size > largest ? size : largest;                    \
+            }                                                                 \
+            if (largest >= (I)bits_of(most)) {                                \
                 LANES_NAME(name##_slow_##kind)(dst, a, left);                 \
                 continue;                                                     \
             }                                                                 \
@@ -63,10 +69,10 @@ DTN_POINTWISE_INTEGER(LOOP, u64, uint64_t)
         }                                                                     \
     }
 
-SINE(sin, f32, float, 0, DTN_SINE_MOST_F32)
-SINE(cos, f32, float, 1, DTN_SINE_MOST_F32)
-SINE(sin, f64, double, 0, DTN_SINE_MOST_F64)
-SINE(cos, f64, double, 1, DTN_SINE_MOST_F64)
+SINE(sin, f32, float, int32_t, dtn_narrow_bits, 0, DTN_SINE_MOST_F32)
+SINE(cos, f32, float, int32_t, dtn_narrow_bits, 1, DTN_SINE_MOST_F32)
+SINE(sin, f64, double, int64_t, bits_of_f64, 0, DTN_SINE_MOST_F64)
+SINE(cos, f64, double, int64_t, bits_of_f64, 1, DTN_SINE_MOST_F64)
 
 /* Few instructions are less than the passes over blocks of narrow floats. */
 #if LANES_WIDTH == 2
