@@ -188,8 +188,11 @@ bool golden_call_read(struct golden *table, struct dtensor_ctx *ctx,
         place_read(golden_word(table), true, g->want[i]);
     if (!g->refused)
         golden_word(table);                      /* "="                       */
-    while (!g->refused && (word = golden_word(table)) && *word != ';')
+    while (!g->refused && (word = golden_word(table)) && *word != ';') {
+        if (g->nout == GOLDEN_OUTPUTS)
+            abort();
         place_read(word, false, g->out[g->nout++]);
+    }
     for (int i = 0; i < 5; i++)
         golden_word(table);                      /* counts and ";"            */
     g->us = strtod(golden_word(table), NULL);
