@@ -100,7 +100,7 @@ struct pass {
     enum dtn_pointwise op;        /* of two floats; else DTN_POINTWISES       */
     bool by_one;                  /* the other operand is args[0] of each run */
     bool direct;                  /* elements are where the loop can use them */
-    bool large;                   /* and the output does not fit a cache      */
+    bool large;                   /* and they do not fit a cache              */
 };
 
 /* n elements of operand i from element `first` of the run on.  One that is
@@ -175,8 +175,14 @@ static void run_argument(const struct pass *pass, const struct dtn_loop *loop,
                          double args[4])
 {
     const int one = 1 - pass->first;
-    const double x = dtn_load(pass->in[one].dtype, loop->at[one + 1], 0);
+    const char *at = loop->at[one + 1];
+    double x;
 
+    if (pass->in[one].dtype == DTENSOR_F32 && pass->op != DTN_SUB) {
+        memcpy(args, at, sizeof(float));          /* often, and for each run  */
+        return;
+    }
+    x = dtn_load(pass->in[one].dtype, at, 0);
     dtn_store(dtn_block_type(pass->out.work), args, 0,
               pass->op == DTN_SUB ? -x : x);
 }
@@ -233,6 +239,21 @@ static void pass_run(struct pass *pass, const struct dtn_loop *loop)
         run_buffered(pass, loop);
 }
 
+/* Of an output alone, of operands that stay in the cache, the CPU has enough
+ * stores under way.
+ */
+static bool pass_is_large(const struct pass *pass, const struct dtn_array *out,
+                          const struct dtn_array *const in[])
+{
+    const int64_t count = dtn_array_count(out);
+    bool reads = false;
+
+    for (int i = pass->first; i < pass->first + pass->nin; i++)
+        reads |= dtn_array_count(in[i]) == count;
+    return reads && (size_t)count * dtn_dtype_size(out->dtype) >
+                    DTN_COPY_LARGE_BYTES;
+}
+
 static void pass_all(struct pass *pass, const struct dtn_array *out,
                      const struct dtn_array *const in[])
 {
@@ -249,8 +270,7 @@ static void pass_all(struct pass *pass, const struct dtn_array *out,
     if (pass->op != DTN_POINTWISES && pass->nin == 2)
         pass_by_one(pass);
     pass->direct = pass_is_direct(pass);
-    pass->large = (size_t)dtn_array_count(out) * loop.size[0] >
-                  DTN_COPY_LARGE_BYTES;
+    pass->large = pass_is_large(pass, out, in);
     for (bool more = !loop.empty; more; more = dtn_loop_next(&loop))
         pass_run(pass, &loop);
 }

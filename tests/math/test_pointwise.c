@@ -355,6 +355,37 @@ static void test_in_place(void)
     sample_free(&b);
 }
 
+/* An output above what a cache holds is made in pieces: the same bits as row by
+ * row, for rows that no piece divides.
+ */
+static void test_large(void)
+{
+    enum { ROWS = 301, COLUMNS = 1009 };
+    static float x[ROWS][COLUMNS], y[COLUMNS], out[ROWS][COLUMNS];
+    const int64_t shape[] = { ROWS, COLUMNS };
+    const struct dtn_array whole = dtn_array_packed(x, DTENSOR_F32, 2, shape);
+    const struct dtn_array row = dtn_array_packed(y, DTENSOR_F32, 1, shape + 1);
+    const struct dtn_array to = dtn_array_packed(out, DTENSOR_F32, 2, shape);
+    int wrong = 0;
+
+    for (int k = 0; k < COLUMNS; k++)
+        y[k] = (float)rand_below(&seed, 1000) / 7.0F;
+    for (int i = 0; i < ROWS; i++)
+        for (int k = 0; k < COLUMNS; k++)
+            x[i][k] = (float)rand_below(&seed, 1000) / 3.0F;
+    dtn_pointwise(DTN_ADD, &to, (const struct dtn_array *[]){ &whole, &whole },
+                  NULL);
+    for (int i = 0; i < ROWS; i++)
+        for (int k = 0; k < COLUMNS; k++)
+            wrong += out[i][k] != x[i][k] + x[i][k];
+    dtn_pointwise(DTN_ADD, &to, (const struct dtn_array *[]){ &whole, &row },
+                  NULL);
+    for (int i = 0; i < ROWS; i++)
+        for (int k = 0; k < COLUMNS; k++)
+            wrong += out[i][k] != x[i][k] + y[k];
+    ok(wrong == 0, "of %d x %d sums %d are wrong", ROWS, COLUMNS, wrong);
+}
+
 int main(void)
 {
     seed = rand_seed(2);
@@ -362,5 +393,6 @@ int main(void)
         test_operations(width);
     dtn_width_force(-1);
     test_in_place();
+    test_large();
     return done();
 }

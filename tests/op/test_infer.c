@@ -114,6 +114,7 @@ static const struct {
       "256x4096:f32:S(1),S(1),S(1) 4096x4096:f32:R,S(1),S(1)",
       "R,S(1),R; S(1),S(0),S(1) -> S(1),P(sum),S(1)" },
     { "div", "", "4", "8:f32:R 8:f32:P(sum)", "R; R -> R" },
+    { "unbind", "dim=0", "8", "3x2:f32:S(1)", "S(1) -> S(0); S(0); S(0)" },
     { "minimum", "", "4", "8:f32:P(min) 8:f32:P(min)",
       "P(min); P(min) -> P(min)" },
     { "linear", "", "4", "4x12x10:f32:S(2) 7x10:f32:R 7:f32:R",
