@@ -266,9 +266,9 @@ static double complex row_complex(struct reduction *r)
 /* ------------------------------------------------------ several at once --- */
 
 /* Rows of runs without gaps are reduced several at a time, run after run.  So
- * are columns: of a matrix that is reduced along its first dimension each row of
- * `rows` is one, and its elements are far apart.  They go from one row of the
- * matrix to the next.
+ * are columns: of a matrix that is reduced along its first dimension each row
+ * of `rows` is one, and its elements are far apart.  They go from one row of
+ * the matrix to the next.
  */
 enum several { ONE, ROWS, COLUMNS };
 
