@@ -163,17 +163,30 @@ static int transposed(const struct dtn_blas_matrix *matrix)
     return matrix->transposed ? TRANSPOSED : AS_IT_IS;
 }
 
-void dtn_blas_multiply(const struct dtn_blas_call *c)
+void dtn_blas_multiply_each(const struct dtn_blas_call *c, int64_t count,
+                            const int64_t apart[3])
 {
     const int m = (int)c->m, n = (int)c->n, k = (int)c->k;
     const int ta = transposed(&c->a), tb = transposed(&c->b);
     const int lda = (int)c->a.stride, ldb = (int)c->b.stride;
     const int ldc = (int)c->out.stride;
+    char *out = c->out.data;
+    const char *a = c->a.data, *b = c->b.data;
 
-    if (c->dtype == DTENSOR_F32)
-        blas.sgemm(ROW_MAJOR, ta, tb, m, n, k, 1, c->a.data, lda, c->b.data,
-                   ldb, (float)c->beta, c->out.data, ldc);
-    else
-        blas.dgemm(ROW_MAJOR, ta, tb, m, n, k, 1, c->a.data, lda, c->b.data,
-                   ldb, c->beta, c->out.data, ldc);
+    for (; count > 0; count--) {
+        if (c->dtype == DTENSOR_F32)
+            blas.sgemm(ROW_MAJOR, ta, tb, m, n, k, 1, (const void *)a, lda,
+                       (const void *)b, ldb, (float)c->beta, (void *)out, ldc);
+        else
+            blas.dgemm(ROW_MAJOR, ta, tb, m, n, k, 1, (const void *)a, lda,
+                       (const void *)b, ldb, c->beta, (void *)out, ldc);
+        out += apart[0];
+        a += apart[1];
+        b += apart[2];
+    }
+}
+
+void dtn_blas_multiply(const struct dtn_blas_call *call)
+{
+    dtn_blas_multiply_each(call, 1, (const int64_t[3]){ 0 });
 }

@@ -39,4 +39,8 @@ struct dtn_blas_call {
 };
 void dtn_blas_multiply(const struct dtn_blas_call *call);
 
+/* `count` of them: out, a and b of the next are `apart` bytes further. */
+void dtn_blas_multiply_each(const struct dtn_blas_call *call, int64_t count,
+                            const int64_t apart[3]);
+
 #endif

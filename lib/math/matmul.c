@@ -327,27 +327,51 @@ static char *batch_at(const struct dtn_loop *loop, int array, int64_t i)
                              (int64_t)loop->size[array];
 }
 
+/* A run of products whose matrices lie as a BLAS takes them. */
+static void run_by_blas(const struct dtn_loop *loop, struct dtn_blas_call call)
+{
+    int64_t apart[3];
+
+    for (int k = 0; k < 3; k++)
+        apart[k] = loop->step[k] * (int64_t)loop->size[k];
+    call.out.data = loop->at[0];
+    call.a.data = loop->at[1];
+    call.b.data = loop->at[2];
+    dtn_blas_multiply_each(&call, loop->run, apart);
+}
+
+static void run_each(const struct product *p, const struct dtn_loop *loop,
+                     bool by_blas, void *workspace, struct copies *copies)
+{
+    const bool copied = by_blas || tiles_take(p);
+
+    for (int64_t i = 0; i < loop->run; i++) {
+        char *at[3];
+
+        for (int k = 0; k < 3; k++)
+            at[k] = batch_at(loop, k, i);
+        if (copied)
+            product_float(p, by_blas, at, workspace, copies);
+        else
+            product_own(p, at[0], at[1], at[2]);
+    }
+}
+
 void dtn_matmul(const struct dtn_array *out, const struct dtn_array *a,
                 const struct dtn_array *b, unsigned flags, void *workspace)
 {
     const struct product p = product_of(out, a, b, flags);
     const bool by_blas = product_by_blas(&p);
-    const bool copied = by_blas || tiles_take(&p);
     struct copies copies = copies_of(&p, by_blas);
+    const bool direct = by_blas && !copies.out && !copies.a && !copies.b;
     const struct dtn_array batches[3] = { batch_of(out, out), batch_of(a, out),
                                           batch_of(b, out) };
     struct dtn_loop loop;
 
     dtn_loop_begin(&loop, batches, 3);
     for (bool more = !loop.empty; more; more = dtn_loop_next(&loop))
-        for (int64_t i = 0; i < loop.run; i++) {
-            char *at[3];
-
-            for (int k = 0; k < 3; k++)
-                at[k] = batch_at(&loop, k, i);
-            if (copied)
-                product_float(&p, by_blas, at, workspace, &copies);
-            else
-                product_own(&p, at[0], at[1], at[2]);
-        }
+        if (direct)
+            run_by_blas(&loop, copies.call);
+        else
+            run_each(&p, &loop, by_blas, workspace, &copies);
 }
