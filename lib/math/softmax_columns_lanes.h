@@ -3,7 +3,8 @@
  * Included once for each width with LANES_TARGET, the attribute that asks the
  * compiler for it, and LANES_NAME(x), which keeps the names apart.  Rows of a
  * tile have WIDE(T) numbers.  The sum of a column has the 32 lanes of a block
- * that totals_lanes.h describes: so it has the bits of a row's.
+ * that totals_lanes.h describes: so it has the bits of a row's.  Lanes without
+ * an element would add 0: they are left out.
  */
 #define LOOPS(kind, T)                                                        \
     LANES_TARGET static void LANES_NAME(take_##kind)(                         \
@@ -45,10 +46,8 @@
     LANES_TARGET static void LANES_NAME(join_##kind)(                         \
         double lane[][WIDE(T)], int64_t n, double total[])                    \
     {                                                                         \
-        for (int64_t j = n; j < 32; j++)                                      \
-            memset(lane[j], 0, sizeof lane[j]);                               \
         for (int half = 16; half > 0; half /= 2)                              \
-            for (int j = 0; j < half; j++)                                    \
+            for (int j = 0; j < half && j + half < n; j++)                    \
                 ACROSS                                                        \
                 for (int k = 0; k < WIDE(T); k++)                             \
                     lane[j][k] += lane[j + half][k];                          \

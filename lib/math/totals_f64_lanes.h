@@ -106,15 +106,16 @@ LANES_TARGET INLINE __mmask8 LANES_NAME(some_of_8)(int64_t n)
         bool whole, double total[])                                           \
     {                                                                         \
         const double m = 0;                                                   \
+        const int lanes = total_lanes(n);                                     \
         __m512d lane[6][8];                                                   \
         int top = 0;                                                          \
                                                                               \
-        for (int c = 0; c < 32; c++) {                                        \
+        for (int c = 0; c < lanes; c++) {                                     \
             __m512d t[8];                                                     \
                                                                               \
             for (int w = 0; w < 8; w++)                                       \
                 t[w] = _mm512_set1_pd(first);                                 \
-            for (int64_t i = total_order[c]; i < n; i += 32)                  \
+            for (int64_t i = total_order[c * 32 / lanes]; i < n; i += 32)     \
                 for (int w = 0; w < 8; w++) {                                 \
                     const __m512d e = LOAD_8_##kind(whole ? 0xff : some[w],   \
                                                     x + i * apart + 8 * w);   \
@@ -194,15 +195,16 @@ LANES_TARGET INLINE __mmask8 LANES_NAME(some_of_8)(int64_t n)
     LANES_TARGET static void LANES_NAME(name##_short_##kind)(                 \
         const T *elements, int64_t apart, int64_t n, double total[])          \
     {                                                                         \
+        const int lanes = total_lanes(n);                                     \
         double lane[6][DTN_TOTAL_SHORT];                                      \
         int top = 0;                                                          \
                                                                               \
-        for (int c = 0; c < 32; c++) {                                        \
+        for (int c = 0; c < lanes; c++) {                                     \
             double *sum = lane[top++];                                        \
                                                                               \
             for (int k = 0; k < DTN_TOTAL_SHORT; k++)                         \
                 sum[k] = first;                                               \
-            for (int64_t i = total_order[c]; i < n; i += 32)                  \
+            for (int64_t i = total_order[c * 32 / lanes]; i < n; i += 32)     \
                 for (int k = 0; k < DTN_TOTAL_SHORT; k++) {                   \
                     const double x = (double)elements[i * apart + k];         \
                     const double t = sum[k], m = 0;                           \
@@ -248,9 +250,10 @@ LANES_TARGET INLINE __mmask8 LANES_NAME(some_of_8)(int64_t n)
         double total[])                                                       \
     {                                                                         \
         const double m = 0;                                                   \
+        const int lanes = total_lanes(n);                                     \
         double lane[32][DTN_TOTAL_COLUMNS];                                   \
                                                                               \
-        for (int j = 0; j < 32; j++)                                          \
+        for (int j = 0; j < lanes; j++)                                       \
             for (int64_t k = 0; k < width; k++)                               \
                 lane[j][k] = first;                                           \
         for (int64_t i = 0; i < n; i++) {                                     \
@@ -264,7 +267,7 @@ LANES_TARGET INLINE __mmask8 LANES_NAME(some_of_8)(int64_t n)
                 sum[k] = step;                                                \
             }                                                                 \
         }                                                                     \
-        for (int half = 16; half > 0; half /= 2)                              \
+        for (int half = lanes / 2; half > 0; half /= 2)                       \
             for (int j = 0; j < half; j++)                                    \
                 for (int64_t k = 0; k < width; k++) {                         \
                     const double t = lane[j][k], x = lane[j + half][k];       \
