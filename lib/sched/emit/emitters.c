@@ -61,7 +61,7 @@ const struct dtn_emitter dtn_emitters[] = {
         .moved.block = OTHERS(2), .folded.whole = ONE(1) } },
     { ROW(ALLREDUCE, "put", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_allreduce_put, .weight = {
-        .incast = true, .overlaps = 0.7,
+        .incast = true, .overlaps = 1,
         .hops = ONE(3), .messages = OTHERS(4), .puts = OTHERS(1),
         .offers = OTHERS(1),
         .moved.block = OTHERS(2),

@@ -47,9 +47,12 @@ static void spread_sum(struct dtn_sched *sched, const struct dtn_call *call,
 
         dtn_sched_put(sched, peer, dtn_term_slot(peer, me, block.bytes),
                       dtn_span_at(me, DTN_IN, block.offset), block.bytes);
-        if (flushed)
-            dtn_sched_flush(sched, peer);
-        dtn_sched_signal(sched, peer, DTN_TAG_DATA);
+        if (!flushed)
+            dtn_sched_signal(sched, peer, DTN_TAG_DATA);
+    }
+    for (int i = 1; flushed && i < call->n; i++) {
+        dtn_sched_flush(sched, dtn_neighbour(call, i));
+        dtn_sched_signal(sched, dtn_neighbour(call, i), DTN_TAG_DATA);
     }
     dtn_emit_wait_all(sched, call, DTN_TAG_DATA);
     dtn_sched_fold_with(sched, sum, dtn_span_at(me, DTN_TMP, 0), mine.bytes,
