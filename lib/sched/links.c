@@ -90,7 +90,9 @@ static double load_moved(const struct dtn_weight *weight,
          - dtn_term_part(weight->moved.chunk, part) * units->chunk;
 }
 
-/* Add the hops, messages and bytes of a part of a weight. */
+/* Add the hops, messages and bytes of a part of a weight.  READY comes to a
+ * root that sends all, it posts none.
+ */
 static void load_link(const struct dtn_model *model,
                       const struct dtn_weight *weight,
                       const struct dtn_units *units,
@@ -119,9 +121,11 @@ static void load_link(const struct dtn_model *model,
     double *link = load + first, bytes;
 
     if (dtn_units_value(units, weight->message) > dtn_model_eager(model)) {
+        const bool offers_too = weight->senders != DTN_SENDERS_ROOT;
+
         hops += part->constants;
-        offers = messages;
-        messages *= 3;
+        offers = offers_too ? messages : 0;
+        messages *= offers_too ? 3 : 2;
     } else if (weight->message != DTN_UNIT_NONE) {
         moved += dtn_amount_part(&weight->eager_moved, units, part);
         load[DTENSOR_COST_COPIED] += moved;       /* copied out of the        */
