@@ -47,33 +47,50 @@ static double load_sharing(const struct dtn_model *model)
 
 /* The blocks of the largest host, as a multiple of what each would have if all
  * had as many.  Where hosts forward those of others, only the shifts of few
- * blocks are longer.
+ * blocks are longer.  In an all-to-all the ranks of the rails share what all
+ * ranks of the host send to those of other hosts.
  */
 static double load_largest(const struct dtn_model *model,
                            const struct dtn_call *call,
-                           const struct dtn_weight *weight)
+                           const struct dtn_emitter *emitter)
 {
+    const bool incast = emitter->between_hosts.incast;
     const double share = (double)model->locals * model->hosts / call->n;
-    const double often = weight->incast ? 1 : fmin(1, 8.0 / model->hosts);
+    const double often = incast ? 1 : fmin(1, 8.0 / model->hosts);
 
+    if (emitter->undivided)
+        return (double)model->locals / dtn_model_rails(model)
+             * (call->n - model->locals) / call->n
+             * model->hosts / fmax(1, model->hosts - 1);
     return model->uneven && dtn_call_blocked(call)
          ? 1 + (share - 1) * often : 1;
 }
 
-/* On a host with more ranks than rails some ranks fold more than their share,
- * and the others do not signal each other.
+/* On a host with more ranks than rails some ranks fold or load more than their
+ * share, and the others do not signal each other.  In an all-to-all these load
+ * from them what has come.
  */
 static void load_unequal(const struct dtn_model *model,
-                         const struct dtn_weight *weight, double bytes,
+                         const struct dtn_emitter *emitter, double bytes,
                          double load[DTENSOR_NCOSTS])
 {
     const double n = model->locals, rails = dtn_model_rails(model);
-    const double more = bytes * dtn_term_value(weight->folded.whole, (int)n)
-                      * (n / rails - 1);
+    const double terms =
+        dtn_term_value(emitter->weight.folded.whole, (int)n)
+        + emitter->undivided;
+    const double more = bytes * terms * (n / rails - 1);
 
-    load[DTENSOR_COST_FOLDED] += more;
+    if (!model->uneven)
+        return;
     load[DTENSOR_COST_INTRA_BYTES] += more * (n - 1) / n;
     load[DTENSOR_COST_INTRA_MESSAGES] *= (n + rails) / (2 * n);
+    if (emitter->undivided) {
+        load[DTENSOR_COST_INTRA_HOPS] += 2;
+        load[DTENSOR_COST_INTRA_BYTES] += bytes;
+        load[DTENSOR_COST_COPIED] += bytes;
+    } else {
+        load[DTENSOR_COST_FOLDED] += more;
+    }
 }
 
 /* The rails of a host that halve get out of step, and its device is idle at
@@ -96,29 +113,60 @@ static double rails_late(const struct dtn_model *model,
              * fmin(1, fmax(0, log2(model->hosts) - 3));
 }
 
+/* Are the messages between hosts too long to go with a signal? */
+static bool rails_long(const struct dtn_model *model,
+                       const struct dtn_weight *weight,
+                       const struct dtn_units *units)
+{
+    return weight->message == DTN_UNIT_NONE
+        || dtn_units_value(units, weight->message) > dtn_model_eager(model);
+}
+
 /* The ranks of a host run the same algorithm on all rails.  If all levels move
  * as many bytes, they use the device in turn on all levels but the first and
- * the last.  The first READY is under way while work of inside_ns is done
- * inside the host.
+ * the last, unless each message is a put and a signal: all signals are behind
+ * the puts of all ranks then.  The first READY is under way while work of
+ * inside_ns is done inside the host.
  */
 static void load_rails(const struct dtn_model *model,
-                       const struct dtn_weight *weight,
+                       const struct dtn_emitter *emitter,
                        const struct dtn_units *units, double inside_ns,
                        double load[DTENSOR_NCOSTS])
 {
+    const struct dtn_weight *weight = &emitter->between_hosts;
+    const bool too_long = rails_long(model, weight, units);
     const double levels = fmax(1, ceil(log2(model->hosts)));
 
-    if (weight->moved.whole.log2n > 0 && levels > 2)
+    if (weight->moved.whole.log2n > 0 && levels > 2 && !too_long)
         dtn_load_turns(model, weight, load_sharing(model), 1 - 2 / levels,
                        load);
     if (weight->senders == DTN_SENDERS_SHIFT
         && dtn_amount_value(&weight->folded, units) > 0
         && weight->moved.block.per_peer > 0 && load_sharing(model) > 1)
         load[DTENSOR_COST_INTER_BYTES] *= rails_late(model, weight, units);
-    if (weight->senders == DTN_SENDERS_SHIFT
-        && weight->message == DTN_UNIT_NONE)
+    if (emitter->algorithm == DTN_ALG_RAILS && too_long
+        && weight->senders != DTN_SENDERS_TREES)
         load[DTENSOR_COST_INTER_HOPS] -=
             fmin(1, inside_ns / model->ns[DTENSOR_COST_INTER_HOPS]);
+}
+
+/* What a hierarchy costs between hosts.  On unequal hosts a rank puts each block
+ * of its share: as many as the largest host has for a rail, or to each host
+ * what that has, in the mean.
+ */
+static struct dtn_weight load_between(const struct dtn_model *model,
+                                      const struct dtn_call *call,
+                                      const struct dtn_emitter *emitter)
+{
+    const double rails = dtn_model_rails(model);
+    const double blocks = dtn_coll_infos[call->coll].in == DTN_HOLDS_ONE
+                        ? ceil(model->locals / rails)
+                        : call->n / (rails * model->hosts);
+    struct dtn_weight weight = emitter->between_hosts;
+
+    if (dtn_call_blocked(call) && emitter->algorithm == DTN_ALG_HIERARCHICAL)
+        weight.messages.per_peer += blocks - 1;
+    return weight;
 }
 
 /* A call whose largest buffer has `whole` bytes, in blocks of equal size. */
@@ -127,9 +175,9 @@ static void load_even(const struct dtn_model *model,
                       const struct dtn_emitter *emitter, double whole,
                       double stretch, double load[DTENSOR_NCOSTS])
 {
-    const double most = whole
-                      * load_largest(model, call, &emitter->between_hosts);
+    const double most = whole * load_largest(model, call, emitter);
     const double rails = emitter->undivided ? 1 : dtn_model_rails(model);
+    const struct dtn_weight between = load_between(model, call, emitter);
     double late, inside, inside_ns, *bytes = &load[DTENSOR_COST_INTER_BYTES];
     struct dtn_units units;
 
@@ -145,18 +193,18 @@ static void load_even(const struct dtn_model *model,
     }
     dtn_load_add(model, &emitter->weight, model->locals, whole, 0, stretch,
                  load);
-    load_unequal(model, &emitter->weight, whole * stretch, load);
+    load_unequal(model, emitter, whole * stretch, load);
     inside = load[DTENSOR_COST_INTRA_BYTES]
              * model->ns[DTENSOR_COST_INTRA_BYTES]
            + load[DTENSOR_COST_FOLDED] * model->ns[DTENSOR_COST_FOLDED];
     inside_ns = dtn_model_ns(model, load);
-    dtn_load_add(model, &emitter->between_hosts, model->hosts,
+    dtn_load_add(model, &between, model->hosts,
                  most / rails, load_sharing(model), stretch, load);
     units = dtn_units_make(model->hosts, most / rails,
-                           &emitter->between_hosts);
-    load_rails(model, &emitter->between_hosts, &units, inside_ns, load);
+                           &between);
+    load_rails(model, emitter, &units, inside_ns, load);
     inside /= model->ns[DTENSOR_COST_INTER_BYTES];
-    late = *bytes - dtn_load_first(model, &emitter->between_hosts,
+    late = *bytes - dtn_load_first(model, &between,
                                    model->hosts, most / rails,
                                    load_sharing(model));
     *bytes -= emitter->hides_own ? fmin(*bytes, inside / model->hosts)
@@ -356,7 +404,9 @@ static double weight_scratch(const struct dtn_model *model,
 }
 
 /* What a rank of a hierarchy forwards between hosts takes.  On unequal hosts it
- * has the blocks of several ranks, and once more those of its host.
+ * has the blocks of several ranks, and once more those of its host.  In an
+ * all-to-all it has what the ranks of its host send to several of each host,
+ * and as much comes, in messages of several lengths.
  */
 static double hosts_scratch(const struct dtn_model *model,
                             const struct dtn_call *call,
@@ -366,11 +416,14 @@ static double hosts_scratch(const struct dtn_model *model,
     const int rails = dtn_model_rails(model);
     const double share = ceil((double)model->locals / rails) * block;
     double bytes = emitter->undivided ? whole : whole / rails;
+    double more = model->uneven ? share : 0;
 
     if (model->uneven && block > 0)
         bytes = fmin(whole, share * model->hosts);
+    if (model->uneven && emitter->undivided)
+        more = bytes *= model->locals;
     return weight_scratch(model, &emitter->between_hosts, model->hosts, bytes,
-                          share, call) + (model->uneven ? share : 0);
+                          share, call) + more;
 }
 
 /* With private counts the only scratch is that of eager messages. */

@@ -269,7 +269,7 @@ static int shape_ranks(const struct shape *shape)
     "reduce_scatter = 0-inf:rails\nall_to_all = 0-inf:rails\n"
 
 /* The rails of equal hosts, where a message costs more than a hop with
- * all-to-alls by bruck; and of unequal ones, without all-to-alls.
+ * all-to-alls by bruck; and of unequal ones.
  */
 static void rails(const char *path)
 {
@@ -278,8 +278,8 @@ static void rails(const char *path)
         { "3x2", { 3, { 2, 2, 2 } }, "rail-put", RAILS },
         { "4x2", { 4, { 2, 2, 2, 2 } }, "rail-bruck", RAILS
           "inter_latency_ns = 10000\ninter_message_ns = 500000\n" },
-        { "4+2", { 2, { 4, 2 } }, "all_to_all", RAILS },
-        { "3+1+2", { 3, { 3, 1, 2 } }, "all_to_all", RAILS }
+        { "4+2", { 2, { 4, 2 } }, "rail-put", RAILS },
+        { "3+1+2", { 3, { 3, 1, 2 } }, "rail-put", RAILS }
     };
 
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {

@@ -1,7 +1,7 @@
 /* test_emitters_hosts.c - hierarchical emitters are proven right for hosts of
  * every shape
  *
- * Up to 16 ranks on equal hosts, one after another and dealt around, with
+ * Up to 17 ranks on equal hosts, one after another and dealt around, with
  * every root, even and uneven blocks, apart and in place, two rounds; and on
  * hosts with unequal numbers.  Loads from another host's memory are refused,
  * and all ranks must have put each element together in the same order.
@@ -23,7 +23,7 @@
 #include <string.h>
 #include <time.h>
 
-#define RANKS_MAX 16
+#define RANKS_MAX 17
 #define MEMORY_KEPT (256 << 20)   /* bytes                                    */
 
 static struct coll_case now;
@@ -148,7 +148,9 @@ static bool placings_good(int n)
     return true;
 }
 
-/* Up to 6 ranks in all ways, and some with more. */
+/* Up to 6 ranks in all ways, some of 10, and 7 to 17 ranks dealt to five places
+ * of three hosts.
+ */
 static bool unequal_good(void)
 {
     static const int some[][RANKS_MAX] = {
@@ -158,8 +160,12 @@ static bool unequal_good(void)
         { 2, 2, 2, 1, 1, 1, 0, 0, 0, 0 }, { 1, 1, 0, 0, 0, 0, 0, 2, 2, 2 }
     };
 
-    for (int n = 3; n <= 6; n++)
-        if (!placings_good(n))
+    int dealt[RANKS_MAX];
+
+    for (int p = 0; p < RANKS_MAX; p++)
+        dealt[p] = p % 5 % 3;
+    for (int n = 3; n <= RANKS_MAX; n++)
+        if (n <= 6 ? !placings_good(n) : !placing_good(n, dealt))
             return false;
     for (size_t i = 0; i < DTN_COUNT(some); i++)
         if (!placing_good(10, some[i]))
@@ -228,8 +234,8 @@ int main(void)
                dtn_coll_name(now.emitter->coll));
         if (now.emitter->hosts == DTN_HOSTS_EQUAL)
             continue;
-        ok(unequal_good(), "%s: right for unequal hosts",
-           dtn_coll_name(now.emitter->coll));
+        ok(unequal_good(), "%s %s: right for 3 to %d ranks on unequal hosts",
+           dtn_coll_name(now.emitter->coll), now.emitter->name, RANKS_MAX);
     }
     note("%d cases in %.1f s", ncases,
          (double)(clock() - begin) / CLOCKS_PER_SEC);

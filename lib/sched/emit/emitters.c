@@ -440,7 +440,7 @@ const struct dtn_emitter dtn_emitters[] = {
         .copied.whole = { .constant = 1, .log2n = 0.5 },
         .tmp.whole = { .constant = 0.5, .log2n = 0.5 } } },
     { ROW(ALL_TO_ALL, "rail-put", RAILS, HOST, KNOWN_BYTES),
-      .hosts = DTN_HOSTS_EQUAL,
+      .hosts = DTN_HOSTS_SEVERAL,
       .emit = dtn_emit_all_to_all_rail_put, .undivided = true, .weight = {
         .hops = ONE(2), .messages = OTHERS(2), .moved.block = OTHERS(1),
         .copied.block = ONE(1) }, .between_hosts = {

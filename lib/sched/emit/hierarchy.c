@@ -222,15 +222,14 @@ void dtn_hierarchy_release(const struct dtn_hierarchy *h)
 }
 
 static void hand_load(const struct dtn_hierarchy *h, int owner,
-                      struct dtn_span result)
+                      dtn_load_f *load)
 {
     dtn_sched_wait(h->sched, owner, DTN_TAG_DATA);
-    dtn_sched_copy(h->sched, dtn_span_at(h->call->me, DTN_OUT, 0), result,
-                   h->sched->bytes[DTN_OUT]);
+    load(h, owner);
     dtn_sched_signal(h->sched, owner, DTN_TAG_DONE);
 }
 
-void dtn_hierarchy_hand(const struct dtn_hierarchy *h, struct dtn_span result)
+void dtn_hierarchy_hand(const struct dtn_hierarchy *h, dtn_load_f *load)
 {
     for (int i = 1; h->owner && i < dtn_locals(h, h->host); i++)
         if (hand_near(h, dtn_local_after(h, i)))
@@ -239,7 +238,7 @@ void dtn_hierarchy_hand(const struct dtn_hierarchy *h, struct dtn_span result)
         int p = dtn_local_after(h, i);
 
         if (!h->owner && dtn_is_owner(h, p) && hand_near(h, p))
-            hand_load(h, p, result);
+            hand_load(h, p, load);
         else if (dtn_is_owner(h, p) || (h->owner && hand_near(h, p)))
             dtn_sched_wait(h->sched, p, DTN_TAG_DONE);
     }

@@ -116,12 +116,13 @@ bool dtn_share_mixed(const struct dtn_hierarchy *h);
 /* All ranks load the blocks from the OUT of the owners on their host. */
 void dtn_hierarchy_share(const struct dtn_hierarchy *h);
 
-/* The end of a reduce-scatter.  release: this owner has read all INs, and tells
- * the locals to which it has nothing to hand.  hand: a rank that is no owner
- * loads its block from `result` at the owner of its rail; and each rank waits
- * until its memory is read.
+/* The end where owners read what the locals have, and hand them what comes of
+ * it.  release: this owner has read all INs, and tells the locals to which it
+ * has nothing to hand.  hand: a rank that is no owner loads its blocks from the
+ * owner of its rail; and each rank waits until its memory is read.
  */
+typedef void dtn_load_f(const struct dtn_hierarchy *h, int owner);
 void dtn_hierarchy_release(const struct dtn_hierarchy *h);
-void dtn_hierarchy_hand(const struct dtn_hierarchy *h, struct dtn_span result);
+void dtn_hierarchy_hand(const struct dtn_hierarchy *h, dtn_load_f *load);
 
 #endif

@@ -220,6 +220,12 @@ static void scatter_own(const struct dtn_hierarchy *h)
                              .bytes, h->nhosts);
 }
 
+static void block_load(const struct dtn_hierarchy *h, int owner)
+{
+    dtn_sched_copy(h->sched, dtn_span_at(h->call->me, DTN_OUT, 0),
+                   block_result(h, h->local), h->sched->bytes[DTN_OUT]);
+}
+
 int dtn_emit_reduce_scatter_hierarchical(const struct dtn_call *call,
                                          struct dtn_sched *sched,
                                          struct dtensor_error *err)
@@ -243,7 +249,7 @@ int dtn_emit_reduce_scatter_hierarchical(const struct dtn_call *call,
     dtn_local_wait(&h, DTN_TAG_READY, DTN_PAIRS_SCATTER);
     if (h.owner)
         scatter_own(&h);
-    dtn_hierarchy_hand(&h, block_result(&h, h.local));
+    dtn_hierarchy_hand(&h, block_load);
     dtn_rail_flush(&h);
     return dtn_hierarchy_end(&h, err);
 }

@@ -10,8 +10,9 @@
  *                       reduce-scatter of it; load the result from its owner
  *     all-gather        all-gather of the rail's share into TMP; load that of
  *                       all rails
- *     all-to-all        load what the ranks of this host send to the ranks of
- *                       the rail; all-to-all of these blocks
+ *     all-to-all        load what the ranks of this host send to the shares of
+ *                       the rail; all-to-all of these blocks; load the result
+ *                       from its owner
  *
  * In an all-to-all over 8 hosts of 8 ranks a rank sends 7 messages of 8 blocks
  * instead of 56 of one block, and the first copy stays inside the host.
@@ -39,12 +40,6 @@ static int rails_alone(struct dtn_hierarchy *h, struct dtensor_error *err)
     dtn_sched_copy(h->sched, dtn_span_at(0, DTN_OUT, 0),
                    dtn_span_at(0, DTN_IN, 0), h->sched->bytes[DTN_IN]);
     return dtn_hierarchy_end(h, err);
-}
-
-/* The position of this rank's rail on a host. */
-static int rails_peer(const struct dtn_hierarchy *h, int host)
-{
-    return dtn_local_at(h, host, h->local);
 }
 
 /* -------------------------------------------------------------- allreduce */
@@ -119,6 +114,13 @@ static struct dtn_span scatter_result(const struct dtn_hierarchy *h, int l)
     return dtn_span_at(owner, DTN_ACC, dtn_share_bytes(h, rail, h->host, l));
 }
 
+/* Load it. */
+static void scatter_load(const struct dtn_hierarchy *h, int owner)
+{
+    dtn_sched_copy(h->sched, dtn_span_at(h->call->me, DTN_OUT, 0),
+                   scatter_result(h, h->local), h->sched->bytes[DTN_OUT]);
+}
+
 /* Fold the share of all hosts over this one. */
 static void scatter_fold(const struct dtn_hierarchy *h, struct dtn_span sum)
 {
@@ -152,8 +154,7 @@ static void scatter_own(const struct dtn_hierarchy *h)
     dtn_hierarchy_release(h);
     dtn_rail_run(&rail);
     if (result.space == DTN_ACC)
-        dtn_sched_copy(h->sched, dtn_span_at(h->call->me, DTN_OUT, 0), result,
-                       h->sched->bytes[DTN_OUT]);
+        scatter_load(h, h->call->me);
 }
 
 int dtn_emit_reduce_scatter_rail_halving(const struct dtn_call *call,
@@ -171,7 +172,7 @@ int dtn_emit_reduce_scatter_rail_halving(const struct dtn_call *call,
         scatter_own(&h);
     else
         rails_meet(&h, DTN_PAIRS_SCATTER);
-    dtn_hierarchy_hand(&h, scatter_result(&h, h.local));
+    dtn_hierarchy_hand(&h, scatter_load);
     return dtn_hierarchy_end(&h, err);
 }
 
@@ -263,78 +264,108 @@ int dtn_emit_allgather_rail_bruck(const struct dtn_call *call,
 
 /* ------------------------------------------------------------- all-to-all */
 
-/* Load what the locals send to the rail's rank on a host. */
-static void swap_collect(const struct dtn_hierarchy *h, int host, size_t at)
+/* Load what the locals send to the rail's share of a host: for each of its
+ * ranks a block of each local.
+ */
+static void swap_collect(const struct dtn_hierarchy *h, int host,
+                         struct dtn_span place)
 {
-    struct dtn_range block = dtn_call_sent(h->call, rails_peer(h, host));
+    for (int l = h->local; l < dtn_locals(h, host); l += h->nrails) {
+        const struct dtn_range block =
+            dtn_call_sent(h->call, dtn_local_at(h, host, l));
 
-    for (int i = 0; i < h->nrails; i++)
-        dtn_sched_copy(h->sched,
-                       dtn_span_at(h->call->me, DTN_TMP,
-                                   at + (size_t)i * block.bytes),
-                       dtn_span_at(dtn_local_at(h, h->host, i), DTN_IN,
-                                   block.offset), block.bytes);
-}
-
-/* Do the ranks of each host follow one another, in the order of the hosts? */
-static bool swap_in_order(const struct dtn_hierarchy *h)
-{
-    for (int p = 0; p < h->call->n; p++)
-        if (h->member[p] != p)
-            return false;
-    return true;
-}
-
-/* Copy the blocks to the places of their ranks. */
-static void swap_settle(const struct dtn_hierarchy *h)
-{
-    for (int p = 0; p < h->call->n; p++) {
-        struct dtn_range block = dtn_call_received(h->call, h->member[p]);
-
-        dtn_sched_copy(h->sched,
-                       dtn_span_at(h->call->me, DTN_OUT, block.offset),
-                       dtn_span_at(h->call->me, DTN_TMP,
-                                   (size_t)p * block.bytes), block.bytes);
+        for (int i = 0; i < dtn_locals(h, h->host); i++) {
+            dtn_sched_copy(h->sched, place,
+                           dtn_span_at(dtn_local_at(h, h->host, i), DTN_IN,
+                                       block.offset), block.bytes);
+            place.offset += block.bytes;
+        }
     }
 }
 
-/* Blocks arrive in OUT, or at the start of TMP if their places are not in the
- * order of the hosts.
+/* Do all owners have one rank's blocks, in the order of their places? */
+static bool swap_straight(const struct dtn_hierarchy *h)
+{
+    bool straight = h->call->n == h->nhosts * h->nrails;
+
+    for (int p = 0; p < h->call->n; p++)
+        straight = straight && h->member[p] == p;
+    return straight;
+}
+
+/* Copy the blocks to the places of their ranks, from the TMP of an owner, where
+ * those of each host are together.
  */
+static void swap_load(const struct dtn_hierarchy *h, int owner)
+{
+    const int rail = dtn_rail_of(h, owner);
+    const size_t bytes = dtn_call_block(h->call, owner).bytes;
+    const size_t all = dtn_share_bytes(h, rail, h->host, h->call->n);
+    const size_t before = dtn_share_bytes(h, rail, h->host, h->local);
+
+    for (int k = 0; k < h->nhosts; k++)
+        for (int i = 0; i < dtn_locals(h, k); i++) {
+            const struct dtn_range place =
+                dtn_call_received(h->call, dtn_local_at(h, k, i));
+            const size_t at = (size_t)h->start[k] * all
+                            + (size_t)dtn_locals(h, k) * before
+                            + (size_t)i * bytes;
+
+            dtn_sched_copy(h->sched,
+                           dtn_span_at(h->call->me, DTN_OUT, place.offset),
+                           dtn_span_at(owner, DTN_TMP, at), bytes);
+        }
+}
+
+/* An owner exchanges what its rail's ranks send and receive.  What comes is in
+ * OUT, or at the start of TMP; what goes is in TMP.
+ */
+static void swap_own(const struct dtn_hierarchy *h, dtn_emit_f *emit)
+{
+    const bool straight = swap_straight(h);
+    const size_t share = dtn_share_bytes(h, h->local, h->host, h->call->n);
+    const size_t come = straight ? 0 : share * (size_t)h->call->n;
+    struct dtn_rail rail = dtn_rail_make(h);
+    struct dtn_call among = dtn_rail_call(h, h->call->count
+                                             * (size_t)h->nrails);
+    size_t go;
+
+    dtn_rail_pairs(&rail, &among);
+    dtn_call_bytes_of(&among, DTN_IN, &go);
+    rail.place[DTN_IN] = dtn_span_at(0, DTN_TMP, come);
+    rail.place[DTN_OUT].space = straight ? DTN_OUT : DTN_TMP;
+    rail.place[DTN_TMP].offset = come + go;
+    dtn_rail_open(&rail, &among, emit);
+    rails_meet(h, DTN_PAIRS_SCATTER);
+    for (int i = 0; i < h->nhosts; i++) {
+        const int k = dtn_host_after(h, i);
+
+        swap_collect(h, k, dtn_span_at(h->call->me, DTN_TMP, come
+                                       + dtn_call_sent(&among, k).offset));
+    }
+    dtn_hierarchy_release(h);
+    dtn_rail_run(&rail);
+    if (!straight)
+        swap_load(h, h->call->me);
+}
+
 static int swap_rails(const struct dtn_call *call, const char *name,
                       dtn_emit_f *emit, struct dtn_sched *sched,
                       struct dtensor_error *err)
 {
     struct dtn_hierarchy h;
-    struct dtn_rail rail;
-    struct dtn_call among;
-    size_t all, begin;
-    bool in_order;
     int rc = dtn_hierarchy_begin(&h, name, call, sched, err);
 
     if (rc != 0)
         return rc;
     if (call->n == 1)
         return rails_alone(&h, err);
-    in_order = swap_in_order(&h);
-    all = sched->bytes[DTN_IN];
-    begin = in_order ? 0 : all;
-    rail = dtn_rail_make(&h);
-    among = dtn_rail_call(&h, call->count * (size_t)h.nrails);
     sched->exposed[DTN_IN] = true;
-    rail.place[DTN_IN] = dtn_span_at(0, DTN_TMP, begin);
-    rail.place[DTN_OUT].space = in_order ? DTN_OUT : DTN_TMP;
-    rail.place[DTN_TMP].offset = begin + all;
-    dtn_rail_open(&rail, &among, emit);
-    rails_meet(&h, DTN_PAIRS_ANY_OWNER);
-    for (int i = 0; i < h.nhosts; i++)
-        swap_collect(&h, dtn_host_after(&h, i), begin
-                     + (size_t)dtn_host_after(&h, i) * (all / h.nhosts));
-    dtn_local_signal(&h, DTN_TAG_DONE, DTN_PAIRS_FROM_OWNER);
-    dtn_rail_run(&rail);
-    if (!in_order)
-        swap_settle(&h);
-    dtn_local_wait(&h, DTN_TAG_DONE, DTN_PAIRS_FROM_OWNER);
+    if (h.owner)
+        swap_own(&h, emit);
+    else
+        rails_meet(&h, DTN_PAIRS_SCATTER);
+    dtn_hierarchy_hand(&h, swap_load);
     return dtn_hierarchy_end(&h, err);
 }
 

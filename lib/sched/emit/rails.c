@@ -53,28 +53,71 @@ static void rail_fail(struct dtn_rail *rail)
     rail->h->sched->steps_capacity = -1;
 }
 
-void dtn_rail_blocks(struct dtn_rail *rail, struct dtn_call *call)
+/* Room for `lists` lists of counts, each with its starts; NULL: none needed, for
+ * all blocks are as long, or no memory.
+ */
+static size_t *rail_lists(struct dtn_rail *rail, size_t lists)
 {
     const struct dtn_hierarchy *h = rail->h;
     const size_t n = (size_t)h->nhosts;
-    const size_t elem_bytes = dtensor_dtype_size(h->call->dtype);
-    size_t *counts, *starts;
 
     if (!h->call->counts && h->call->n == h->nhosts * h->nrails)
-        return;
-    rail->counts = counts = malloc((2 * n + 1) * sizeof *counts);
-    if (!counts) {
+        return NULL;
+    rail->counts = malloc(lists * (2 * n + 1) * sizeof *rail->counts);
+    if (!rail->counts)
         rail_fail(rail);
-        return;
-    }
-    starts = counts + n;
+    return rail->counts;
+}
+
+/* Elements of the share of this rail on a host. */
+static size_t rail_share(const struct dtn_rail *rail, int host)
+{
+    const struct dtn_hierarchy *h = rail->h;
+
+    return dtn_share_bytes(h, h->local, host, h->call->n)
+         / dtensor_dtype_size(h->call->dtype);
+}
+
+static void rail_sum(const size_t counts[], int n, size_t starts[])
+{
     starts[0] = 0;
-    for (int k = 0; k < h->nhosts; k++) {
-        counts[k] = dtn_share_bytes(h, h->local, k, h->call->n) / elem_bytes;
+    for (int k = 0; k < n; k++)
         starts[k + 1] = starts[k] + counts[k];
-    }
+}
+
+void dtn_rail_blocks(struct dtn_rail *rail, struct dtn_call *call)
+{
+    const int n = rail->h->nhosts;
+    size_t *counts = rail_lists(rail, 1);
+
+    if (!counts)
+        return;
+    for (int k = 0; k < n; k++)
+        counts[k] = rail_share(rail, k);
+    rail_sum(counts, n, counts + n);
     call->counts = counts;
-    call->starts = starts;
+    call->starts = counts + n;
+}
+
+void dtn_rail_pairs(struct dtn_rail *rail, struct dtn_call *call)
+{
+    const struct dtn_hierarchy *h = rail->h;
+    const int n = h->nhosts;
+    size_t *sent = rail_lists(rail, 2), *received;
+
+    if (!sent)
+        return;
+    received = sent + 2 * n + 1;
+    for (int k = 0; k < n; k++) {
+        sent[k] = rail_share(rail, k) * (size_t)dtn_locals(h, h->host);
+        received[k] = rail_share(rail, h->host) * (size_t)dtn_locals(h, k);
+    }
+    rail_sum(sent, n, sent + n);
+    rail_sum(received, n, received + n);
+    call->counts = sent;
+    call->starts = sent + n;
+    call->recv_counts = received;
+    call->recv_starts = received + n;
 }
 
 /* ------------------------------------------------------------------ names */

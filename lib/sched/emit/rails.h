@@ -15,7 +15,7 @@ struct dtn_rail {
     int next;                     /* first step that is not appended yet      */
     struct dtn_span place[DTN_NSPACES];     /* where its spaces begin here;   */
                                   /* the rank is unused                       */
-    size_t *counts;               /* of its call, or NULL                     */
+    size_t *counts;               /* and starts, of its call, or NULL         */
 };
 
 /* Each space is in its own place: change what is elsewhere. */
@@ -26,6 +26,9 @@ struct dtn_call dtn_rail_call(const struct dtn_hierarchy *h, size_t count);
 
 /* Blocks of the hosts: the share of this rail, if not all are as long. */
 void dtn_rail_blocks(struct dtn_rail *rail, struct dtn_call *call);
+
+/* The same of an all-to-all: what each host has for the share of each other. */
+void dtn_rail_pairs(struct dtn_rail *rail, struct dtn_call *call);
 
 /* Make the schedule of a call among the hosts, and append its first READY: they
  * need not wait for what is done inside the host.  Places that peers access are
