@@ -389,7 +389,7 @@ const struct dtn_emitter dtn_emitters[] = {
     { ROW(REDUCE_SCATTER, "hierarchical", HIERARCHICAL, HOST, ANY_BYTES),
       .emit = dtn_emit_reduce_scatter_hierarchical, .hides = 1,
       .weight = {
-        .hops = ONE(2), .messages = OTHERS(2), .moved.block = OTHERS(1),
+        .messages = OTHERS(1), .moved.block = OTHERS(1),
         .folded.whole = ONE(1) }, .between_hosts = {
         .incast = true, .overlaps = 1, .hops = ONE(2), .messages = OTHERS(3),
         .offers = OTHERS(1),
