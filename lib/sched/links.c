@@ -16,6 +16,9 @@
 #include <math.h>
 #include <stdbool.h>
 
+/* A buffer of so many bytes is halved in messages of one piece, mostly. */
+#define LINKS_TOGETHER 4194304.0
+
 /* Between hosts a rank posts a put and a signal to each of its children. */
 static double load_fanned(const struct dtn_model *model,
                           const struct dtn_weight *weight,
@@ -110,7 +113,7 @@ static void load_link(const struct dtn_model *model,
     double rooted = dtn_amount_part(&weight->rooted, units, part)
                   + load_path(model, weight, units, part)
                   + load_fanned(model, weight, units, part);
-    double messages = dtn_term_part(weight->messages, part)
+    double messages = fmax(0, dtn_term_part(weight->messages, part))
                     + dtn_term_part(weight->puts, part) * units->filled
                     + each * units->chunks;
     double offers = dtn_term_part(weight->offers, part)
@@ -180,25 +183,26 @@ double dtn_load_first(const struct dtn_model *model,
                      &(struct dtn_peers){ 1, n, true, sharing, NULL });
 }
 
-/* How much longer bytes take where shifts differ in length: the ranks of a host
- * get out of step, and its port is idle at times.  Simulated it is 1 to 1.27
- * over 16 hosts and 1 to 1.54 over 128 and more, and where in between depends
- * on all constants.  So this is the middle: 1.09 and 1.225.  A reduction sends
- * its long shifts first: it gets out of step only if the short ones, too, take
- * longer than a hop.
+double dtn_load_apart(const struct dtn_model *model, double bytes)
+{
+    const double hosts = log2(model->hosts) - 2;
+
+    return fmax(0, fmin(4, fmin(hosts, log2(bytes / LINKS_TOGETHER))));
+}
+
+/* How much longer bytes take where shifts differ in length.  Over 16 and 64
+ * hosts it is 1.0 and 1.04 (rc) to 1.28 and 1.45 (tcp) times, if blocks are
+ * reduced and then gathered 1.1 and 1.5 to 1.7 and 2.4 times; so these are
+ * middles.
  */
 static double load_late(const struct dtn_model *model,
                         const struct dtn_weight *weight,
-                        const struct dtn_units *units, double sharing)
+                        const struct dtn_units *units)
 {
-    const double *ns = model->ns;
-    const double shortest = units->block * sharing
-                          * ns[DTENSOR_COST_INTER_BYTES]
-                          / ns[DTENSOR_COST_INTER_HOPS];
-    const bool reduces = dtn_amount_value(&weight->folded, units) > 0;
+    const double apart = dtn_load_apart(model, units->whole);
 
-    return 1 + 0.045 * fmin(5, fmax(0, log2(model->hosts) - 2))
-             * (reduces ? fmin(1, shortest) : 1);
+    return weight->moved.block.per_peer > 1 ? pow(1.16, apart)
+                                            : 1 + 0.045 * apart;
 }
 
 /* The ranks of a host use the device in turn, and wait while others use it: all
@@ -238,8 +242,7 @@ static void load_shift(const struct dtn_model *model,
     load[DTENSOR_COST_INTRA_HOPS] -= late;
     dtn_load_turns(model, weight, beyond->sharing, 1, load);
     if (!even && beyond->sharing > 1)
-        load[DTENSOR_COST_INTER_BYTES] *= load_late(model, weight, units,
-                                                    beyond->sharing);
+        load[DTENSOR_COST_INTER_BYTES] *= load_late(model, weight, units);
 }
 
 /* Ranks of the host that is waited for: the smallest, whose ranks have the most
