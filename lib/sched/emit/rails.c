@@ -53,8 +53,8 @@ static void rail_fail(struct dtn_rail *rail)
     rail->h->sched->steps_capacity = -1;
 }
 
-/* Room for `lists` lists of counts, each with its starts; NULL: none needed, for
- * all blocks are as long, or no memory.
+/* Room for `lists` lists of counts, each with its starts; NULL: none is needed,
+ * since all blocks are as long, or there is no memory.
  */
 static size_t *rail_lists(struct dtn_rail *rail, size_t lists)
 {
