@@ -36,8 +36,8 @@
 #define OFF_MAX 1.3               /* a rule that is off by more is wrong      */
 #define HALF_MAX 1.05             /* half of the rules are off by less        */
 #define SLOWER_MAX 1.1            /* rails take no longer than what there was */
-#define KNOWN_BYTES (1 << 20)     /* of a call whose rule is known to be off  */
-#define KNOWN_HOSTS 16
+#define KNOWN_BYTES (64 << 20)    /* of a call whose rule is known to be off  */
+#define KNOWN_HOSTS 32
 #define STEPS_MAX (1 << 22)       /* that are simulated of a call             */
 #define BLOCKS_FROM 2048          /* ranks from which on sizes are of blocks  */
 
@@ -115,13 +115,14 @@ static double simulated(struct played *asked, const struct dtn_model *model,
 }
 
 /* Ranks of a host that halve long buffers get out of step, and its device is
- * idle for up to half of the time: no rule of that is known.
+ * idle for up to half of the time: no rule of that is known
+ * (doc/decisions/sched.md).
  */
 static bool known_off(const struct played *asked, const struct dtn_model *model)
 {
     return asked->call.coll == DTN_COLL_ALLREDUCE
         && asked->emitter->algorithm == DTN_ALG_HALVING
-        && dtn_call_bytes(&asked->call) > KNOWN_BYTES
+        && dtn_call_bytes(&asked->call) >= KNOWN_BYTES
         && model->locals > 1 && model->hosts >= KNOWN_HOSTS;
 }
 
