@@ -116,7 +116,7 @@ static void test_twice(void)
     for (int after = 0; after < 3; after++) {
         struct boot_job job = relay_job();
 
-        job.timeout_ms = 1500;
+        job.timeout_ms = 800;
         relay_open();
         relay_twice = after;
         job_run(&job, relay_run);
@@ -132,7 +132,7 @@ static void test_mirror(void)
 {
     struct boot_job job = relay_job();
 
-    job.timeout_ms = 1500;
+    job.timeout_ms = 800;
     relay_open();
     job_run(&job, relay_mirror);
     relay_close();
