@@ -110,20 +110,24 @@ static void test_seconds(void)
 
 /* -------------------------------------------------------- in between ------ */
 
-/* The KNOCK, the proof with HELLO, and what comes sealed after it. */
+/* The KNOCK, the proof with HELLO, and what comes sealed after it, if that is
+ * read apart; it may be the last that rank 0 needs.
+ */
 static void test_twice(void)
 {
     for (int after = 0; after < 3; after++) {
         struct boot_job job = relay_job();
+        bool none;
 
-        job.timeout_ms = 800;
+        job.timeout_ms = 1000;
         relay_open();
         relay_twice = after;
         job_run(&job, relay_run);
         relay_close();
-        ok(relay_twice < 0 && said[0].rc != 0 && said[1].rc != 0
-           && job_crashed == 0, "rank 1's message %d comes twice: no job",
-           after);
+        none = relay_twice < 0 && said[0].rc != 0 && said[1].rc != 0;
+        ok(job_crashed == 0 && (none || (after == 2 && job_good(&job))),
+           "rank 1's message %d comes twice: no job%s", after,
+           after == 2 ? ", or it was not needed" : "");
         note("%s", said[1].err.text);
     }
 }
@@ -132,7 +136,7 @@ static void test_mirror(void)
 {
     struct boot_job job = relay_job();
 
-    job.timeout_ms = 800;
+    job.timeout_ms = 1000;
     relay_open();
     job_run(&job, relay_mirror);
     relay_close();
