@@ -53,8 +53,8 @@ static const unsigned char total_order[32] = {
     1, 17, 9, 25, 5, 21, 13, 29, 3, 19, 11, 27, 7, 23, 15, 31
 };
 
-/* How many of the lanes n elements reach, as a power of two: the others have the
- * neutral element, which changes nothing.  They come in the order of every
+/* How many of the lanes n elements reach, as a power of two.  The others have
+ * the neutral element, which changes nothing.  Lanes come in the order of every
  * 32 / lanes-th entry above.
  */
 static int total_lanes(int64_t n)
