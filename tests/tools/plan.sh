@@ -121,7 +121,7 @@ inter_latency_ns = $inter
 broadcast = 0-inf:ring
 INI
     chmod 600 "$dir/tuned.ini"
-    run allreduce --size 64K --mesh 16 --cluster "$dir/tuned.ini"
+    run allreduce --size 256K --mesh 16 --cluster "$dir/tuned.ini"
     awk '/ taken$/ { print $1 }' "$dir/out"
 done >"$dir/taken"
 is "[tuning] changes what is taken" "$(sort -u "$dir/taken" | wc -l)" 2
