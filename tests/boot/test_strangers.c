@@ -3,11 +3,11 @@
  * Some are silent, some send a byte at a time, some send nonsense, some close
  * at once as port scanners do; or all say what a rank of the job says first,
  * and no more.  A start never fails for that.  What the last host needs to
- * join, and its ranks for dtensor_init(), is less than 1.5 times as long: the
- * shortest with and without strangers are compared.  As long as they differ by
- * more, there are more starts, since a busy machine makes single ones longer,
- * but never shorter.  Nor do strangers take the place of a rank that is about
- * to prove itself.
+ * join, and its ranks for dtensor_init(), is less than 1.5 times as long, or a
+ * quarter of a millisecond: the shortest with and without strangers are
+ * compared.  As long as they differ by more, there are more starts, since a
+ * busy machine makes single ones longer, but never shorter.  Nor do strangers
+ * take the place of a rank that is about to prove itself.
  *
  * Without this test, a port scan during a start could delay it by seconds, or
  * end it for lack of descriptors.
@@ -33,7 +33,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { CROWD = 1000, SLOW = 20, RANKS = 4, ROUNDS_MIN = 7, ROUNDS_MAX = 60 };
+enum { CROWD = 1000, SLOW = 20, RANKS = 4, ROUNDS_MIN = 7, ROUNDS_MAX = 60,
+       LITTLE_NS = 250000 };
 
 static int fds[CROWD];
 static int reached;               /* strangers that were connected            */
@@ -248,6 +249,12 @@ static int64_t start_ns(bool crowded)
     return failed == 0 ? most : -1;
 }
 
+/* Shortest times: alone, among strangers. */
+static bool as_long(const int64_t best[2])
+{
+    return 2 * best[1] < 3 * best[0] || best[1] < best[0] + LITTLE_NS;
+}
+
 /* Compare the shortest times; there is a crowd in every second start. */
 static void compare(int64_t one(bool crowded), const char *what)
 {
@@ -255,7 +262,7 @@ static void compare(int64_t one(bool crowded), const char *what)
     int n = 0, met = CROWD;
 
     for (; n < ROUNDS_MAX && best[0] > 0 && best[1] > 0; n++) {
-        if (n >= ROUNDS_MIN && 2 * best[1] < 3 * best[0])
+        if (n >= ROUNDS_MIN && as_long(best))
             break;
         for (int crowded = 0; crowded < 2; crowded++) {
             ns = one(crowded);
@@ -266,9 +273,9 @@ static void compare(int64_t one(bool crowded), const char *what)
     }
     ok(best[0] > 0 && best[1] > 0 && met == CROWD, "%s: %d starts among %d "
        "strangers, none fails", what, n, met);
-    ok(timeless() || 2 * best[1] < 3 * best[0], "%s takes %.2f ms among them, "
-       "and %.2f ms alone: less than 1.5 times", what, (double)best[1] / 1e6,
-       (double)best[0] / 1e6);
+    ok(timeless() || as_long(best), "%s takes %.2f ms among them, and %.2f ms "
+       "alone: less than 1.5 times, or 0.25 ms more", what,
+       (double)best[1] / 1e6, (double)best[0] / 1e6);
 }
 
 int main(void)
