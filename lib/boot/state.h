@@ -200,7 +200,7 @@ struct dtn_boot {
         struct dtn_rank_status last[8];  /* answers of other ranks            */
     } status;                     /* see status.c                             */
     struct dtn_peer_failure *peer_failures; /* [world]                        */
-    uint32_t npeer_failures;      /* ranks known to be gone                   */
+    _Atomic uint32_t npeer_failures; /* ranks known to be gone                */
     bool hurries;                 /* one of them is lost: news is urgent      */
     struct dtn_peer_call_report *reports; /* ring of the last ones received   */
     uint32_t report_capacity;     /* size of the ring                         */

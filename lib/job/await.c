@@ -210,10 +210,11 @@ static bool await_lost(const struct dtensor_ctx *ctx, int peer,
 {
     const struct dtn_peer_failure *failure = dtn_boot_peer_failure(ctx->boot,
                                                                    peer);
-    int64_t since_ns = failure->heard_ns;
+    int64_t since_ns;
 
     if (failure->order == 0 || failure->code == 0)
         return false;
+    since_ns = failure->heard_ns;
     if (wait && wait->start_ns > since_ns)
         since_ns = wait->start_ns;
     return dtn_now_ns() - since_ns >= await_last_ns(ctx, peer, failure->loss);
