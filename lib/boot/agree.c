@@ -129,8 +129,7 @@ static enum dtn_loss agree_loss_of(const struct dtn_boot *boot, int culprit)
             && failure->told != DTN_LOSS_NONE)
             told = failure->told;
     }
-    return told != DTN_LOSS_NONE ? told
-         : agree_at_lost_link(boot, culprit) ? DTN_LOSS_LINK : DTN_LOSS_NONE;
+    return agree_at_lost_link(boot, culprit) ? DTN_LOSS_LINK : told;
 }
 
 /* May another host have news of a loss at the same time?  Of two hosts, the one
