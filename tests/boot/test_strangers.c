@@ -102,6 +102,13 @@ static int crowd_waits(void)
     return listens ? (int)waiting : -1;
 }
 
+/* Until rank 0 has accepted all of them. */
+static void crowd_settles(void)
+{
+    for (int i = 0; i < LIMIT_MS && crowd_waits() > 0; i++)
+        usleep(1000);
+}
+
 /* Nobody comes before the last ranks do, but the first ones are there. */
 static void nobody_comes(void)
 {
@@ -132,8 +139,7 @@ static void crowd_comes(void)
             send(fds[k], knock + i, 1, MSG_NOSIGNAL);
         usleep(1000);
     }
-    for (int i = 0; i < LIMIT_MS && crowd_waits() > 0; i++)
-        usleep(1000);
+    crowd_settles();
 }
 
 /* A thousand that know the job, but not its key. */
@@ -145,8 +151,7 @@ static void knockers_come(void)
             return;
         stranger_knocks(fds[reached]);
     }
-    for (int i = 0; i < LIMIT_MS && crowd_waits() > 0; i++)
-        usleep(1000);
+    crowd_settles();
 }
 
 /* ----------------------------------------------------- one of the job --- */
@@ -166,8 +171,7 @@ static void one_stays(void)
         fds[reached] = knock_tcp();
         stranger_says(fds[reached], 1);
     }
-    for (int i = 0; i < LIMIT_MS && crowd_waits() > 0; i++)
-        usleep(1000);
+    crowd_settles();
     if (kept > 0)
         kept = recv(fd, back, sizeof back, MSG_DONTWAIT);
     kept_errno = errno;

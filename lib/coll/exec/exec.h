@@ -10,6 +10,7 @@
  *     direct.c    the same for buffers of a device, in place
  *     window.c    the same for private memory, through a small window
  *     private.c   or by other steps of the same schedule
+ *     lend.c      memory for these two
  *     signals.c   signals that devices send each other
  *     graph.c     what a device does in a persistent call, recorded
  *     apart.c     the second queue of a device, for a started run

@@ -7,31 +7,16 @@
  */
 #include "coll/exec/private.h"
 #include "coll/exec/exec.h"
+#include "coll/exec/lend.h"
 #include "coll/exec/run.h"
 #include "coll/exec/step.h"
 #include "job/bounce.h"
-#include "job/ctx.h"
-#include "job/poison.h"
 #include "sched/sched.h"
-#include "dtensor.h"
-
-#include <stddef.h>
 
 static int private_take(struct dtn_exec_run *run)
 {
-    struct dtensor_ctx *ctx = run->ctx;
-    const size_t bytes = run->exec->sched.bytes[DTN_TMP];
-    const int mine = (run->exposed.bounce[DTN_IN] != NULL)
-                   + (run->exposed.bounce[DTN_OUT] != NULL);
-
-    run->lent = dtn_bounce_take(ctx, DTN_BOUNCE_TERMS, run->memory, bytes);
-    if (run->lent)
-        return 0;
-    if (run->polls && ctx->bounces.ntaken > mine)
-        return DTENSOR_EAGAIN;
-    return dtn_poison(ctx, DTENSOR_ENOMEM, ctx->world.rank, "no room to stage "
-                      "%zu bytes of sums of private memory (use dtensor_alloc, "
-                      "or raise [transport] arena)", bytes);
+    return dtn_lend(run, DTN_BOUNCE_TERMS, run->exec->sched.bytes[DTN_TMP],
+                    "sums of");
 }
 
 int dtn_private_run(struct dtn_exec_run *run)
@@ -53,8 +38,6 @@ int dtn_private_warm(struct dtn_exec_run *run)
 {
     const int rc = private_take(run);
 
-    if (run->lent)
-        dtn_bounce_give(run->ctx, run->lent);
-    run->lent = NULL;
+    dtn_lend_end(run);
     return rc;
 }

@@ -17,6 +17,7 @@
 #include "coll/exec/expose.h"
 #include "coll/exec/graph.h"
 #include "coll/exec/launch.h"
+#include "coll/exec/lend.h"
 #include "coll/exec/private.h"
 #include "coll/exec/report.h"
 #include "coll/exec/signals.h"
@@ -27,7 +28,6 @@
 #include "coll/state.h"
 #include "device/memory.h"
 #include "job/await.h"
-#include "job/bounce.h"
 #include "job/ctx.h"
 #include "job/watcher.h"
 #include "sched/sched.h"
@@ -74,7 +74,7 @@ static int run_prepare(struct dtn_exec_run *run, struct dtn_exec *exec,
     run->ctx = exec->group.ctx;
     run->fingerprint = fingerprint;
     run->exposed.refused = run->windowed = run->hidden = false;
-    run->window = run->lent = NULL;
+    run->lent = NULL;
     run->progress.step = 0;
     run->progress.end = exec->sched.nsteps;
     run->progress.rows.begun = false;
@@ -117,7 +117,7 @@ static DTN_NOINLINE int run_inside(struct dtn_exec_run *run)
     struct dtn_exec *window;
     int rc = 0;
 
-    if (!run->window) {
+    if (!run->lent) {
         rc = dtn_window_take(run);
         if (rc != 0)
             return rc;
@@ -156,15 +156,13 @@ static DTN_NOINLINE void run_end_inside(struct dtn_exec_run *run, int rc)
     if (inside->memory != &dtn_host)
         run_end_device(inside, rc);
     dtn_unexpose(inside, rc);
-    dtn_window_give(run);
 }
 
 static int run_end(struct dtn_exec_run *run, int rc, struct dtensor_error *err)
 {
-    if (run->window)
+    if (run->windowed && run->lent)
         run_end_inside(run, rc);
-    if (run->lent)
-        dtn_bounce_give(run->ctx, run->lent);
+    dtn_lend_end(run);
     dtn_run_now(run->ctx, NULL);
     if (run->memory != &dtn_host)
         run_end_device(run, rc);

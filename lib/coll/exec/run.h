@@ -84,10 +84,10 @@ struct dtn_exec_run {
     struct dtn_wait wait;         /* wait state of the step that it polls for */
     bool hidden;                  /* OUT of some rank is private: after READY */
                                   /* the private steps are run, private.c     */
-    struct dtn_bounce *lent;      /* TMP of these steps; NULL: not begun      */
     bool windowed;                /* some rank wants the window: the steps    */
                                   /* after READY are left out                 */
-    struct dtn_bounce *window;    /* memory of the window; NULL: not begun    */
+    struct dtn_bounce *lent;      /* TMP of those steps or of the window;     */
+                                  /* NULL: they have not begun                */
     struct dtn_run_progress progress;      /* how far it is                   */
     struct dtn_run_exposed exposed;        /* its buffers                     */
     struct dtn_run_trial trial;   /* of private memory                        */

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "coll/exec.h"
 #include "coll/exec/exec.h"
+#include "coll/exec/lend.h"
 #include "coll/exec/run.h"
 #include "job/bounce.h"
 #include "job/ctx.h"
@@ -64,35 +65,21 @@ int dtn_window_take(struct dtn_exec_run *run)
     struct dtensor_ctx *ctx = run->ctx;
     struct dtn_exec_window *window = run->exec->window;
     struct dtensor_error err;
-    const int mine = (run->exposed.bounce[DTN_IN] != NULL)
-                   + (run->exposed.bounce[DTN_OUT] != NULL);
-    size_t bytes;
+    int rc;
 
     if (!window->exec && window_make(run->exec, &err) != 0)
         return dtn_poison(ctx, err.code, ctx->world.rank, "%s", err.text);
-    bytes = window->exec->sched.bytes[DTN_TMP];
-    run->window = dtn_bounce_take(ctx, DTN_BOUNCE_WINDOW, run->memory, bytes);
-    if (!run->window && run->polls && ctx->bounces.ntaken > mine)
-        return DTENSOR_EAGAIN;
-    if (!run->window)
-        return dtn_poison(ctx, DTENSOR_ENOMEM, ctx->world.rank, "no room for a "
-                          "window of %zu bytes to private memory (use "
-                          "dtensor_alloc, or raise [transport] arena)", bytes);
-    window->exec->base[DTN_TMP] = run->window->mem;
-    return 0;
-}
-
-void dtn_window_give(struct dtn_exec_run *run)
-{
-    dtn_bounce_give(run->ctx, run->window);
-    run->window = NULL;
+    rc = dtn_lend(run, DTN_BOUNCE_WINDOW,
+                  window->exec->sched.bytes[DTN_TMP], "a window to");
+    if (rc == 0)
+        window->exec->base[DTN_TMP] = run->lent->mem;
+    return rc;
 }
 
 int dtn_window_warm(struct dtn_exec_run *run)
 {
-    int rc = run->exec->window ? dtn_window_take(run) : 0;
+    const int rc = run->exec->window ? dtn_window_take(run) : 0;
 
-    if (run->window)
-        dtn_window_give(run);
+    dtn_lend_end(run);
     return rc;
 }

@@ -20,9 +20,6 @@ struct dtn_exec_window {
  */
 int dtn_window_take(struct dtn_exec_run *run);
 
-/* Take the memory back. */
-void dtn_window_give(struct dtn_exec_run *run);
-
 /* Allocate what a run with a window needs. */
 int dtn_window_warm(struct dtn_exec_run *run);
 
