@@ -41,7 +41,7 @@
 #include <stdbool.h>
 
 #define PUSH_MAX_BYTES ((size_t)2 << 20)
-#define ALONE_MAX_BYTES ((size_t)64 << 10)            /* of all peers */
+#define ALONE_MAX_BYTES ((size_t)16 << 10)            /* of all peers */
 #define FOLD_ALONE_MAX_BYTES ((size_t)32 << 10)      /* of all terms */
 
 /* Load each rank's block from its OUT. */
