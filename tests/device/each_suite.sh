@@ -2,7 +2,7 @@
 # each_suite.sh - what suites*.sh and staged.sh share; source it after tap.sh
 cd "$top_builddir" || exit 1
 driver=$PWD/tests/standin/.libs
-export DTN_TEST_DEVICE=cuda LD_LIBRARY_PATH=$driver
+export LD_LIBRARY_PATH=$driver
 # A cuBLAS of this machine wants a GPU.
 export DTN_CUBLAS=none
 # A tenth of the cases, and no claim about times: streams are threads here.
@@ -19,7 +19,7 @@ trap 'rm -f "$out"' EXIT
 suite() {
     local most=()
     case $1 in coll | tensor) most=("" 4) ;; esac
-    tests/device/pretend_"$1" "${most[@]}" >"$out" 2>&1 </dev/null
+    tests/device/suite_"$1" "${most[@]}" >"$out" 2>&1 </dev/null
     status=$?
     is "$1 $2" "$status|$(grep -E "$3" "$out" | head -20)" "0|"
 }
@@ -34,6 +34,6 @@ each_suite() {
         *) continue ;;
         esac
         suite "$name" "$1" '^not ok|^# rank|^standin'
-    done < <(sed -nE 's,^%C%_pretend_([a-z_]+)_SOURCES = (.* )?tests/([a-z]+)/test_.*,\1 \3,p' \
+    done < <(sed -nE 's,^%C%_suite_([a-z_]+)_SOURCES = (.* )?tests/([a-z]+)/test_.*,\1 \3,p' \
         "$top_srcdir/tests/device/Makefile.inc")
 }

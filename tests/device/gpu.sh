@@ -23,7 +23,7 @@ goal() {
     (
         unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
         export LD_LIBRARY_PATH=$2 DTN_TEST_ARRAY=1003 DTN_TEST_ELEMENTS=5000
-        export DTN_TEST_SUITES=tests/device/pretend_redops
+        export DTN_TEST_SUITES=tests/device/suite_redops
         make -s -C "$top_builddir" "$1"
     ) >"$dir/out" 2>"$dir/err" </dev/null
     status=$?
@@ -38,7 +38,7 @@ is "each suite ran its kernels on what stands for the GPU" \
     "$(lines '^# kernels run on GPU 0 .Stand-in 0. .the stand-in, not a GPU.')|$(lines 'PTX|SKIP')" \
     "6|0"
 is "a suite touches the memory of the GPU between its calls" \
-    "$(lines '^# tests/device/pretend_redops')|$(($(lines '^ok .*EMISMATCH') > 0))" "1|1"
+    "$(lines '^# tests/device/suite_redops')|$(($(lines '^ok .*EMISMATCH') > 0))" "1|1"
 goal bench-gpu "$driver"
 is "bench-gpu prints its table" "$status|$(lines '^not ok')" "0|0"
 for row in write copy 'an operation and a wait' 'a kernel of a hundred' \

@@ -1,9 +1,9 @@
 #!/bin/bash
 # suites.sh - the suites of tests/coll on the kind `cuda`
 #
-# The programs of this folder that run on the pretend device run again with
-# their tensors and allocations in the device memory of the driver in
-# tests/standin, which no CPU reaches, by the operations of the kind `cuda`.
+# Their tensors and allocations are in the device memory of the driver in
+# tests/standin, which no CPU reaches, and the operations are those of the kind
+# `cuda`.
 #
 # Without this test, a copy that goes past the driver, or an operation that is
 # not waited for, would be seen on a machine with a GPU only.

@@ -14,7 +14,7 @@ done
 # Does it show?  Here nobody waits.
 export DTN_STANDIN_LATE_US=5000
 for late in parts redistribute; do
-    DTN_TEST_MUTANT=settle tests/device/pretend_$late >"$out" 2>&1
+    DTN_TEST_MUTANT=settle tests/device/suite_$late >"$out" 2>&1
     grep -q '^not ok' "$out"
     ok $? "$late notices a library that does not wait"
 done

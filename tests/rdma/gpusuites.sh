@@ -30,7 +30,7 @@ suite() {
     computed | nonblocking_start) return ;;
     esac
     LD_PRELOAD=$PWD/tests/rdma/.libs/rxe_verbs.so DTN_LOG=warn \
-        "tests/device/pretend_$1" "${over[@]}" >"$out" 2>"$log" </dev/null
+        "tests/device/suite_$1" "${over[@]}" >"$out" 2>"$log" </dev/null
     got="$?|$(grep -cE "$3" "$out")|$(grep -c 'through host' "$log")"
     is "$1 $2: how it ends, what fails, what is staged" "$got" "0|0|0"
     [ "$got" = "0|0|0" ] || sed 's/^/# /' "$out" "$log" | tail -n 40
