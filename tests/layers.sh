@@ -11,28 +11,13 @@ cd "$top_srcdir" || exit 1
 rooms=$(sed -n 's,^include \(.*\)/Makefile\.inc$,\1,p' Makefile.am |
     grep -E '^(lib/|transport)')
 
-
-# "FILE TYPE NAME" of the symbols of the library's objects; files without suffix,
-# such as lib/base/error
-library_symbols() {
-    find "$top_builddir"/lib "$top_builddir"/transport -path '*/.libs/*.o' |
-        while read -r object; do
-            file=${object#"$top_builddir"/}
-            file=${file%.o}
-            file=${file%%.libs/*}${file##*/libdtn_la-}
-            [ ! -e "$file.c" ] || nm "$object" | sed "s,^,$file ,"
-        done
-}
-
-# The same of the tools that have several files each.
-tool_symbols() {
-    find "$top_builddir"/tools/{conf,draw,plan,run} -name '*.o' |
-        while read -r object; do
-            file=${object#"$top_builddir"/}
-            file=${file%.o}
-            file=${file/.libs\//}
-            [ ! -e "$file.c" ] || nm "$object" | sed "s,^,$file ,"
-        done
+# "FILE TYPE NAME" of the symbols of all objects below the folders; FILE is the
+# source without suffix, such as lib/base/error
+symbols() {
+    (cd "$top_builddir" && find "$@" -name '*.o' -exec nm -A {} +) |
+        sed -E 's,\.libs/,,; s,/libdtn_la-,/,; s,\.o:, ,' |
+        awk 'FNR == NR { sources[$1]; next } $1 in sources' \
+            <(find "$@" -name '*.c' | sed 's,\.c$,,') -
 }
 
 # "FILE FILE NAME": the first refers to NAME, which the second defines.
@@ -79,7 +64,7 @@ circles() {
         END { if (line) print line }' | sort -u
 }
 
-calls=$(library_symbols | references)
+calls=$(symbols lib transport | references)
 if [ "$(wc -l <<<"$calls")" -gt 100 ]; then
     is "no file calls a room above its own" "$(upward <<<"$calls")" ""
     is "no files call each other in a circle" "$(circles <<<"$calls")" ""
@@ -87,7 +72,7 @@ else
     skip_test "no file calls a room above its own" "no objects in $top_builddir"
     skip_test "no files call each other in a circle" "no objects"
 fi
-calls=$(tool_symbols | references)
+calls=$(symbols tools/{conf,draw,plan,run} | references)
 if [ "$(wc -l <<<"$calls")" -gt 40 ]; then
     is "no files of a tool call each other in a circle" \
         "$(circles <<<"$calls")" ""
