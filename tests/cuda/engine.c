@@ -94,7 +94,7 @@ void engine_run(int engine, const struct dtn_launch *launch)
 size_t engine_elements(int engine)
 {
     const char *text = getenv("DTN_TEST_ELEMENTS");
-    const size_t all = text ? (size_t)strtoull(text, NULL, 10) : 1000000;
+    const size_t all = text ? (size_t)strtoull(text, NULL, 10) : 200000;
 
     return engine == ENGINE_NEWEST ? all / 10 : all;
 }

@@ -27,7 +27,7 @@ const char *engine_name(int engine);
 /* Run all threads of the launch, in as many blocks as a small GPU would. */
 void engine_run(int engine, const struct dtn_launch *launch);
 
-/* Elements of the large arrays: DTN_TEST_ELEMENTS, or a million; for the newest
+/* Elements of the large arrays: DTN_TEST_ELEMENTS, or 200,000; for the newest
  * GPU a tenth.
  */
 size_t engine_elements(int engine);
