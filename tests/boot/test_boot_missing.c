@@ -3,7 +3,7 @@
  * All ranks that are there must name the missing ones, in the same words, at
  * most a second after the deadline.  On a machine so busy that a rank does not
  * run for a second, that cannot be seen: a trial that fails is repeated once,
- * with four times as long for everything.
+ * with eight times as long for everything.
  *
  * Without this test, a rank that never starts could leave the others waiting
  * for ever, or with an error that names nobody.
@@ -14,12 +14,12 @@
 
 #include <stdbool.h>
 
-static int patience;              /* 1, and then 4                            */
+static int patience;              /* 1, and then 8                            */
 
 /* The timeout of jobs that lack a rank, and the latest that all have failed. */
 static int missing_ms(void)
 {
-    return 1200 * patience;
+    return 600 * patience;
 }
 
 static int latest_ms(void)
@@ -29,7 +29,7 @@ static int latest_ms(void)
 
 static bool patiently(bool (*trial)(size_t i), size_t i)
 {
-    for (patience = 1; patience <= 4; patience += 3)
+    for (patience = 1; patience <= 8; patience += 7)
         if (trial(i))
             return true;
     return false;
@@ -73,7 +73,7 @@ static bool missing_trial(size_t i)
     struct boot_job job = job_even(m->nhosts, m->each);
     char words[256];
 
-    snprintf(words, sizeof words, m->words, patience == 1 ? "1.2 s" : "4.8 s");
+    snprintf(words, sizeof words, m->words, patience == 1 ? "600.0 ms" : "4.8 s");
     job.timeout_ms = missing_ms();
     for (int k = 0; k < m->n; k++)
         job_drop(&job, m->ranks[k]);
