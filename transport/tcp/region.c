@@ -3,7 +3,9 @@
  * A table of ranges.  A peer names a range by its index and by the number of
  * times that this entry of the table was used.  So after a range was
  * unregistered, the name "index 3, second use" is invalid, even if entry 3 has
- * another range now.
+ * another range now.  The number of uses has 31 bits: with the 32nd a name
+ * would have DTN_KEY_DEVICE.  A call registers its buffers each time, so a job
+ * of a day can use all of them; then they begin again.
  */
 #include "base/array.h"
 #include "transport/tcp/tcp.h"
@@ -11,7 +13,16 @@
 #include "dtensor.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
+
+#define REGION_USES UINT32_C(0x7fffffff)
+
+/* It is registered or unregistered. */
+static void region_turn(struct dtn_tcp_region *region)
+{
+    region->uses = (region->uses + 1) & REGION_USES;
+}
 
 /* The index of a free entry of the table, or -1. */
 static int region_slot(struct dtn_tcp *tcp)
@@ -49,7 +60,7 @@ int dtn_tcp_reg(struct dtn_transport *tp, void *mem, size_t size,
     tcp->first_free = region->next_free;
     region->mem = mem;
     region->size = size;
-    region->uses++;
+    region_turn(region);
     remote->addr = (uintptr_t)mem;
     remote->key = (uint64_t)region->uses << 32 | (uint32_t)slot;
     return 0;
@@ -61,7 +72,7 @@ void dtn_tcp_unreg(struct dtn_transport *tp, struct dtn_remote remote)
     int slot = (int)(remote.key & UINT32_MAX);
     struct dtn_tcp_region *region = &tcp->regions[slot];
 
-    region->uses++;
+    region_turn(region);
     region->next_free = tcp->first_free;
     tcp->first_free = slot;
 }

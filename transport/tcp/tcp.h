@@ -162,8 +162,8 @@ struct dtn_tcp_peer {
 struct dtn_tcp_region {
     unsigned char *mem;           /* begin                                    */
     size_t size;                  /* bytes                                    */
-    uint32_t uses;                /* times it was registered or unregistered; */
-                                  /* odd: it is registered                    */
+    uint32_t uses;                /* times it was registered or unregistered, */
+                                  /* in 31 bits; odd: it is registered        */
     int next_free;                /* index of the next free region, or -1     */
 };
 
