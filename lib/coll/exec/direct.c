@@ -29,8 +29,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Take the name of a space back. */
-static void direct_hide(struct dtn_exec_run *run, int name)
+void dtn_direct_hide(struct dtn_exec_run *run, int name)
 {
     struct dtensor_ctx *ctx = run->ctx;
 
@@ -84,7 +83,7 @@ static bool direct_name(struct dtn_exec_run *run, int name, unsigned char *mem,
             direct_note(run, tp, tp->unreached);
     }
     if (!named)
-        direct_hide(run, name);
+        dtn_direct_hide(run, name);
     return named;
 }
 
@@ -98,7 +97,7 @@ bool dtn_direct_expose(struct dtn_exec_run *run, enum dtn_space space)
         return false;
     run->exposed.behind[name] = bytes;
     if (!exec->sched.exposed[space])
-        direct_hide(run, name);   /* puts leave from it, nobody else comes   */
+        dtn_direct_hide(run, name);   /* puts leave from it, nobody comes     */
     return true;
 }
 
@@ -130,7 +129,7 @@ void dtn_direct_scratch(struct dtn_exec_run *run)
                  "room for %zu bytes of scratch on the device", bytes);
     if (!exec->far || !direct_name(run, DTN_TMP, exec->far, bytes))
         return;
-    direct_hide(run, DTN_TMP);
+    dtn_direct_hide(run, DTN_TMP);
     exec->base[DTN_TMP] = exec->far;
     exec->base[DTN_ACC] = exec->far + (exec->acc - exec->tmp);
 }

@@ -12,6 +12,9 @@ struct dtn_exec_step;
 /* Name a space in place for the peers.  False: it has to be staged. */
 bool dtn_direct_expose(struct dtn_exec_run *run, enum dtn_space space);
 
+/* Take the name of a space back, see dtn_exec_name(). */
+void dtn_direct_hide(struct dtn_exec_run *run, int name);
+
 /* Put TMP and ACC on the device if peers can reach them there. */
 void dtn_direct_scratch(struct dtn_exec_run *run);
 

@@ -106,25 +106,29 @@ static bool space_by_cma(const struct dtn_exec_run *run, enum dtn_space space)
         || dtn_run_exposure(run)->cma[space];
 }
 
-/* Register `mem` as a space with every transport.  EINVAL: it must be staged.
+/* Register `mem` as a space with every transport.  EINVAL: it must be staged,
+ * and is registered with none.
  */
 static int space_register(struct dtn_exec_run *run, enum dtn_space space,
                           unsigned char *mem)
 {
     struct dtensor_ctx *ctx = run->ctx;
-    size_t bytes = run->exec->sched.bytes[space] * run->exec->scale[space];
+    const size_t bytes = run->exec->sched.bytes[space]
+                       * run->exec->scale[space];
+    const int name = dtn_exec_name(space);
     int rc = 0;
 
     for (int t = 0; t < ctx->ntransports && rc == 0; t++) {
         struct dtn_transport *tp = ctx->transports[t];
 
-        if (tp->ops->fetch && !space_by_cma(run, space)
-            && !dtn_arena_contains(&ctx->arena, mem, bytes))
-            return DTENSOR_EINVAL;
-        rc = tp->ops->reg(tp, mem, bytes,
-                          &run->exposed.name[t][dtn_exec_name(space)]);
+        rc = tp->ops->fetch && !space_by_cma(run, space)
+             && !dtn_arena_contains(&ctx->arena, mem, bytes)
+           ? DTENSOR_EINVAL
+           : tp->ops->reg(tp, mem, bytes, &run->exposed.name[t][name]);
     }
-    run->exposed.behind[dtn_exec_name(space)] = bytes;
+    if (rc != 0)
+        dtn_direct_hide(run, name);
+    run->exposed.behind[name] = bytes;
     return rc;
 }
 
@@ -232,14 +236,8 @@ static void spaces_hide(struct dtn_exec_run *run)
 {
     struct dtensor_ctx *ctx = run->ctx;
 
-    for (int t = 0; t < ctx->ntransports; t++)
-        for (int i = 0; i < run->exec->nspaces; i++) {
-            const struct dtn_remote name =
-                run->exposed.name[t][dtn_exec_name(run->exec->spaces[i])];
-
-            if (name.addr || name.key)
-                ctx->transports[t]->ops->unreg(ctx->transports[t], name);
-        }
+    for (int i = 0; i < run->exec->nspaces; i++)
+        dtn_direct_hide(run, dtn_exec_name(run->exec->spaces[i]));
     for (int space = DTN_IN; space <= DTN_OUT; space++)
         if (run->exposed.bounce[space])
             dtn_bounce_give(ctx, run->exposed.bounce[space]);
