@@ -35,8 +35,7 @@
  */
 static void await_listen(struct dtensor_ctx *ctx)
 {
-    for (int t = 0; t < ctx->ntransports; t++)
-        ctx->transports[t]->ops->progress(ctx->transports[t]);
+    dtn_ctx_progress(ctx);
     for (int r = 0; r < ctx->world.size; r++) {
         enum dtn_loss loss = DTN_LOSS_NONE;
         int culprit = r, code = 0;
@@ -303,9 +302,8 @@ int dtn_await_expired(struct dtensor_ctx *ctx, int peer, int64_t since_ns)
 int dtn_await_progress(struct dtensor_ctx *ctx, int peer, bool listening,
                        struct dtn_wait *wait)
 {
-    for (int t = 0; t < ctx->ntransports; t++)
-        if (ctx->transports[t]->ops->progress(ctx->transports[t]) > 0)
-            dtn_wait_wake(wait);
+    if (dtn_ctx_progress(ctx))
+        dtn_wait_wake(wait);
     switch (dtn_wait_pause(wait)) {
     case DTN_WAIT_POLL:
         return 0;

@@ -136,6 +136,16 @@ int dtn_ctx_plan(const char *path, int nranks, int per_host,
                  struct dtensor_ctx **ctxp, struct dtensor_error *err);
 void dtn_ctx_close(struct dtensor_ctx *ctx);     /* slots, then the rest      */
 
+/* Make progress on all transports.  True: one received or sent something. */
+static inline bool dtn_ctx_progress(struct dtensor_ctx *ctx)
+{
+    bool did = false;
+
+    for (int t = 0; t < ctx->ntransports; t++)
+        did |= ctx->transports[t]->ops->progress(ctx->transports[t]) > 0;
+    return did;
+}
+
 /* wire.c: the transport to a rank; NULL: it is this rank. */
 struct dtn_transport *dtn_wire_to(const struct dtensor_ctx *ctx, int rank);
 

@@ -100,8 +100,7 @@ static void mismatch_turn(struct dtensor_ctx *ctx)
 {
     const struct timespec pause = { 0, 1000000 };
 
-    for (int t = 0; t < ctx->ntransports; t++)
-        ctx->transports[t]->ops->progress(ctx->transports[t]);
+    dtn_ctx_progress(ctx);
     dtn_boot_watch(ctx->boot);
     for (int r = 0; r < ctx->world.size; r++) {
         const struct dtn_peer_failure *failure = dtn_boot_peer_failure(

@@ -34,20 +34,13 @@ int dtn_poll_later(struct dtensor_ctx *ctx, int peer, bool listening,
          ? DTENSOR_EAGAIN : ctx->failure.err.code;
 }
 
-static void poll_progress(struct dtensor_ctx *ctx)
-{
-    for (int t = 0; t < ctx->ntransports; t++)
-        if (ctx->transports[t]->ops->progress(ctx->transports[t]) > 0)
-            ctx->made_progress = true;
-}
-
 /* A call on a transport has returned `rc`: go on, or poison the context. */
 static int poll_again(struct dtensor_ctx *ctx, int peer, int rc,
                       struct dtn_wait *wait)
 {
     if (rc != DTENSOR_EAGAIN)
         return dtn_await_failed(ctx, peer, rc);
-    poll_progress(ctx);
+    ctx->made_progress |= dtn_ctx_progress(ctx);
     return dtn_poll_later(ctx, peer, false, wait);
 }
 
@@ -56,7 +49,7 @@ int dtn_poll(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
 {
     struct dtn_transport *tp = ctx->peers[peer].tp;
 
-    poll_progress(ctx);
+    ctx->made_progress |= dtn_ctx_progress(ctx);
     *signalp = tp->ops->peek(tp, peer);
     if (!*signalp)
         return dtn_poll_later(ctx, peer, true, wait);

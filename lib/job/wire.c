@@ -273,8 +273,7 @@ static int wire_connect_try(struct dtensor_ctx *ctx, const int ranks[], int n,
     int failure = rc > 0 ? dtn_peer_failure_first(ctx, ranks, n) : -1;
 
     if (failure >= 0) {
-        for (int t = 0; t < ctx->ntransports; t++)
-            ctx->transports[t]->ops->progress(ctx->transports[t]);
+        dtn_ctx_progress(ctx);
         rc = wire_connect_round(ctx, ranks, n, waiting, &why);
         if (rc > 0 && !ctx->peers[failure].connected)
             return dtn_peer_failure_report(ctx, failure);
@@ -311,8 +310,7 @@ int dtn_poll_connect(struct dtensor_ctx *ctx, const int ranks[], int n,
 
     ctx->wiring.connecting = ranks;
     ctx->wiring.nconnecting = n;
-    for (int t = 0; t < ctx->ntransports; t++)
-        ctx->transports[t]->ops->progress(ctx->transports[t]);
+    dtn_ctx_progress(ctx);
     rc = wire_connect_try(ctx, ranks, n, &waiting);
     if (rc > 0)
         rc = dtn_poll_later(ctx, waiting, wire_meets(ctx, waiting), wait);

@@ -131,8 +131,7 @@ int dtn_watch_settle(struct dtn_exec_run *run)
     dtn_ctx_wait(ctx, &wait);
     while ((rc = run->memory->ops->settle(run->memory, false))
            == DTENSOR_EAGAIN) {
-        for (int t = 0; t < ctx->ntransports; t++)
-            ctx->transports[t]->ops->progress(ctx->transports[t]);
+        dtn_ctx_progress(ctx);
         switch (dtn_wait_pause(&wait)) {
         case DTN_WAIT_POLL:
             continue;
@@ -158,8 +157,7 @@ int dtn_watch_poll(struct dtn_exec_run *run)
 
     if (rc != DTENSOR_EAGAIN)
         return rc == 0 ? watch_end(run) : rc;
-    for (int t = 0; t < ctx->ntransports; t++)
-        ctx->transports[t]->ops->progress(ctx->transports[t]);
+    dtn_ctx_progress(ctx);
     if (wait->start_ns == 0)
         wait->start_ns = wait->next_look_ns = now;
     if (now - wait->start_ns > ctx->world.cluster->transport.op_timeout_ns)
