@@ -5,7 +5,6 @@
  * and adds them, and so on.  A picture or a simulation needs only who waits for
  * whom and how many bytes move, so offsets and tags are left out.
  */
-#include "base/box.h"
 #include "base/error.h"
 #include "coll/ask.h"
 #include "coll/choose.h"
@@ -36,9 +35,7 @@ static size_t step_bytes(const struct dtn_sched *sched,
     if (step->op == DTN_OP_WAIT ||
         (step->op == DTN_OP_SIGNAL && step->tag != DTN_TAG_EAGER))
         return 0;
-    return step->box < 0 ? step->bytes
-                         : (size_t)dtn_box_count(&sched->boxes[step->box])
-                           * dtensor_dtype_size(sched->dtype);
+    return dtn_step_bytes(sched, step);
 }
 
 /* A fold reads its terms from all the sources, or from own memory. */
@@ -46,12 +43,11 @@ static void steps_fold(const struct dtn_sched *sched,
                        const struct dtn_step *step, dtensor_step_f *visit,
                        void *arg)
 {
-    const int n = step->src.rank >= 0 ? step->terms
-                : sched->terms ? sched->nterms : sched->n;
+    const int n = step->src.rank >= 0 ? step->terms : dtn_sched_nterms(sched);
 
     for (int i = 0; i < n; i++) {
         const int rank = step->src.rank >= 0 ? sched->me
-                       : sched->terms ? sched->terms[i] : i;
+                                             : dtn_sched_term(sched, i);
 
         visit(&(struct dtensor_call_step){
             .kind = rank == sched->me ? DTENSOR_STEP_LOCAL : DTENSOR_STEP_LOAD,

@@ -96,7 +96,6 @@ static uint64_t bytes_sched(const struct dtn_sched *sched,
                             const struct bytes_of *of)
 {
     const int me = dtn_ranks_at(ranks, sched->me);
-    const int terms = sched->terms ? sched->nterms : sched->n;
     uint64_t bytes = 0;
 
     for (int s = 0; s < sched->nsteps; s++) {
@@ -111,9 +110,10 @@ static uint64_t bytes_sched(const struct dtn_sched *sched,
         if (loads && step->src.rank >= 0 &&
             bytes_wanted(of, dtn_ranks_at(ranks, step->src.rank), me))
             bytes += step->bytes;
-        for (int t = 0; loads && step->src.rank < 0 && t < terms; t++)
-            if (bytes_wanted(of, dtn_ranks_at(ranks, sched->terms
-                                              ? sched->terms[t] : t), me))
+        for (int t = 0; loads && step->src.rank < 0
+             && t < dtn_sched_nterms(sched); t++)
+            if (bytes_wanted(of, dtn_ranks_at(ranks, dtn_sched_term(sched, t)),
+                             me))
                 bytes += step->bytes;
     }
     return bytes;

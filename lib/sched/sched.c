@@ -293,12 +293,12 @@ void dtn_sched_add(struct dtn_sched *sched, const struct dtn_step *step)
 static void append_loads(struct dtn_sched *sched, const struct dtn_sched *more,
                          const int position[], struct dtn_step *fold)
 {
-    const int n = more->terms ? more->nterms : more->n;
+    const int n = dtn_sched_nterms(more);
     struct dtn_step load = *fold;
 
     load.op = DTN_OP_COPY;
     for (int t = 0; t < n; t++) {
-        const int from = more->terms ? more->terms[t] : t;
+        const int from = dtn_sched_term(more, t);
 
         load.src.rank = position[from];
         if (from != more->me)
@@ -320,12 +320,18 @@ void dtn_sched_append(struct dtn_sched *sched, const struct dtn_sched *more,
             step.src.rank = position[step.src.rank];
         if (step.op == DTN_OP_FOLD && step.src.rank < 0)
             append_loads(sched, more, position, &step);
-        if (step.box >= 0)
-            step.bytes = dtn_box_count(&more->boxes[step.box])
-                       * dtensor_dtype_size(more->dtype);
+        step.bytes = dtn_step_bytes(more, &step);
         step.box = -1;
         sched_push(sched, &step);
     }
+}
+
+size_t dtn_step_bytes(const struct dtn_sched *sched,
+                      const struct dtn_step *step)
+{
+    return step->box < 0 ? step->bytes
+         : (size_t)dtn_box_count(&sched->boxes[step->box])
+           * dtensor_dtype_size(sched->dtype);
 }
 
 size_t dtn_sched_scratch(const struct dtn_sched *sched)

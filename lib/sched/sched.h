@@ -222,6 +222,21 @@ static inline int dtn_sched_all(const struct dtn_sched *sched)
     return sched->nsteps + sched->nprivate;
 }
 
+/* The terms of a FOLD of `src` rank -1: their number, and whose term i is. */
+static inline int dtn_sched_nterms(const struct dtn_sched *sched)
+{
+    return sched->terms ? sched->nterms : sched->n;
+}
+
+static inline int dtn_sched_term(const struct dtn_sched *sched, int i)
+{
+    return sched->terms ? sched->terms[i] : i;
+}
+
+/* The size of a step, which may have a box. */
+size_t dtn_step_bytes(const struct dtn_sched *sched,
+                      const struct dtn_step *step);
+
 /* Append the steps of another schedule of the same rank, whose position p is
  * position[p] here.  They are for a simulation: boxes become bytes, and a FOLD
  * of the sources -1 becomes a COPY of each peer's term and a FOLD in own

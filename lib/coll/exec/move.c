@@ -5,7 +5,6 @@
  * (cma.c).
  */
 #include "coll/exec/move.h"
-#include "base/box.h"
 #include "base/compiler.h"
 #include "base/reduce.h"
 #include "cluster/world.h"
@@ -49,9 +48,7 @@ static void run_count(struct dtn_exec_run *run, const struct dtn_step *step)
     if (step->src.rank != sched->me
         || (step->src.space == DTN_IN && step->dst.space == DTN_OUT))
         return;
-    run->ctx->copied_bytes += step->box < 0 ? step->bytes
-        : (size_t)dtn_box_count(&sched->boxes[step->box])
-          * dtensor_dtype_size(sched->dtype);
+    run->ctx->copied_bytes += dtn_step_bytes(sched, step);
 }
 
 int dtn_run_copy(struct dtn_exec_run *run, const struct dtn_exec_step *bound)

@@ -190,13 +190,12 @@ static void reach_step(struct dtn_exec *exec, const struct dtn_step *step,
                        const int latest[])
 {
     const struct dtn_sched *sched = &exec->sched;
-    const int n = sched->terms ? sched->nterms : sched->n;
 
     if (step->op == DTN_OP_PUT)
         reach_note(exec, latest[step->peer], step, &step->dst);
     else if (step->op == DTN_OP_FOLD && step->src.rank < 0)
-        for (int i = 0; i < n; i++)
-            reach_note(exec, latest[sched->terms ? sched->terms[i] : i], step,
+        for (int i = 0; i < dtn_sched_nterms(sched); i++)
+            reach_note(exec, latest[dtn_sched_term(sched, i)], step,
                        &step->src);
     else if ((step->op == DTN_OP_COPY || step->op == DTN_OP_REDUCE)
              && step->src.rank != sched->me)

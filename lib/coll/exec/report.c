@@ -5,7 +5,6 @@
  * allreduce of 8 bytes on two ranks has one eager message of 8 bytes.
  */
 #include "coll/exec/report.h"
-#include "base/box.h"
 #include "coll/exec/exec.h"
 #include "job/ctx.h"
 #include "job/watcher.h"
@@ -15,14 +14,6 @@
 
 #include <limits.h>
 #include <stdbool.h>
-
-static uint64_t step_bytes(const struct dtn_sched *sched,
-                           const struct dtn_step *step)
-{
-    return step->box < 0 ? step->bytes
-         : (uint64_t)dtn_box_count(&sched->boxes[step->box])
-           * dtensor_dtype_size(sched->dtype);
-}
 
 /* Bytes that a step puts or sends. */
 static uint64_t step_sends(const struct dtn_exec *exec, int s)
@@ -34,7 +25,7 @@ static uint64_t step_sends(const struct dtn_exec *exec, int s)
         return exec->steps[s].bytes;
     if (step->op != DTN_OP_PUT)
         return 0;
-    return step->box < 0 ? exec->steps[s].bytes : step_bytes(sched, step);
+    return step->box < 0 ? exec->steps[s].bytes : dtn_step_bytes(sched, step);
 }
 
 /* Bytes that it loads from memory of peers, or reads there. */
@@ -48,8 +39,8 @@ static uint64_t step_loads(const struct dtn_exec *exec, int s)
         return 0;
     if (step->src.rank == sched->me)
         return 0;
-    return step_bytes(sched, step)
-         * (uint64_t)(step->src.rank < 0 ? sched->n - 1 : 1);
+    return dtn_step_bytes(sched, step)
+         * (uint64_t)(step->src.rank < 0 ? dtn_sched_nterms(sched) - 1 : 1);
 }
 
 void dtn_exec_tell_begin(const struct dtn_exec *exec, bool continues)

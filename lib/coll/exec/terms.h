@@ -17,7 +17,7 @@ static inline int dtn_terms_count(const struct dtn_sched *sched,
         return step->op == DTN_OP_REDUCE ? 2 : 1;
     if (step->src.rank >= 0)
         return step->terms;
-    return sched->terms ? sched->nterms : sched->n;
+    return dtn_sched_nterms(sched);
 }
 
 /* Term i.  `slot` is used for a term whose span is not stored in the step. */
@@ -34,7 +34,7 @@ dtn_terms_span(const struct dtn_sched *sched, const struct dtn_step *step,
         slot->offset += (size_t)(i - (step->own_term >= 0
                                       && i > step->own_term)) * step->bytes;
     else
-        slot->rank = sched->terms ? sched->terms[i] : i;
+        slot->rank = dtn_sched_term(sched, i);
     return slot;
 }
 

@@ -151,11 +151,8 @@ static int step_move(struct dtn_checker *check, int me,
 static int fold_count(const struct dtn_checker *check, int me,
                       const struct dtn_step *step)
 {
-    const struct dtn_sched *sched = &check->scheds[me];
-
-    if (step->src.rank >= 0)
-        return step->terms;
-    return sched->terms ? sched->nterms : check->n;
+    return step->src.rank >= 0 ? step->terms
+                               : dtn_sched_nterms(&check->scheds[me]);
 }
 
 /* Source q of FOLD: the same place on the q-th rank, or slot q of this rank. */
@@ -169,7 +166,7 @@ static struct dtn_spot fold_source(struct dtn_checker *check, int me,
     if (spot.rank < 0) {
         struct dtn_span src = step->src;
 
-        src.rank = check->scheds[me].terms ? check->scheds[me].terms[q] : q;
+        src.rank = dtn_sched_term(&check->scheds[me], q);
         return check_spot(check, me, src);
     }
     if (step->own_term >= 0 && q > step->own_term)
