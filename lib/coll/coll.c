@@ -17,16 +17,6 @@
 #include "sched/call.h"
 #include "dtensor.h"
 
-int dtn_call_nomem(struct dtensor_ctx *ctx, const char *what, size_t bytes,
-                   struct dtensor_error *err)
-{
-    const struct dtn_group all = { .ctx = ctx, .n = ctx->world.size };
-    struct dtensor_error why;
-    int rc = dtn_fail_nomem(&why, what, bytes);
-
-    return dtn_call_give_up(&all, rc, &why, err);
-}
-
 int dtn_call_check_buffers(const struct dtn_group *group,
                            const struct dtn_call *call, const void *in,
                            const void *out, struct dtensor_error *err)
@@ -34,10 +24,31 @@ int dtn_call_check_buffers(const struct dtn_group *group,
     const char *name = dtn_coll_name(call->coll);
     int rc;
 
+    dtn_ctx_look_out(group->ctx);
     if (!group->ctx->asks)
         return 0;
     rc = dtn_ctx_check_buffer(group->ctx, name, in, 1, err);
     return rc == 0 ? dtn_ctx_check_buffer(group->ctx, name, out, 1, err) : rc;
+}
+
+static void call_place(const struct dtn_group *group, struct dtn_call *call)
+{
+    call->n = group->n;
+    call->me = group->me;
+    call->on_device = group->on_device || group->ctx->all_on_device;
+}
+
+int dtn_call_prepare(const struct dtn_group *group, struct dtn_call *call,
+                     const void *in, const void *out,
+                     struct dtensor_error *err)
+{
+    int rc;
+
+    call_place(group, call);
+    rc = dtn_call_check(call, group->ctx->world.rank, in, out, err);
+    if (rc == 0)
+        rc = dtn_call_check_buffers(group, call, in, out, err);
+    return rc == 0 ? dtn_call_resolve(group->ctx, call, err) : rc;
 }
 
 int dtn_call_find(const struct dtn_group *group, struct dtn_call *call,
@@ -46,21 +57,15 @@ int dtn_call_find(const struct dtn_group *group, struct dtn_call *call,
 {
     struct dtensor_ctx *ctx = group->ctx;
     struct dtensor_error why;
-    int rc = dtn_call_check_buffers(group, call, in, out, err);
+    int rc = ctx->asks ? dtn_call_check_buffers(group, call, in, out, err) : 0;
 
     if (rc != 0)
         return rc;
-    call->n = group->n;
-    call->me = group->me;
-    call->on_device = group->on_device || ctx->all_on_device;
+    call_place(group, call);
     call->repro = call->ordered = ctx->world.cluster->repro;
     *cachedp = dtn_execs_again(group, call, in, out);
     if (!*cachedp) {
-        rc = dtn_call_check(call, ctx->world.rank, in, out, err);
-        if (rc == 0 && dtn_ctx_look_out(ctx))
-            rc = dtn_call_check_buffers(group, call, in, out, err);
-        if (rc == 0)
-            rc = dtn_call_resolve(ctx, call, err);
+        rc = dtn_call_prepare(group, call, in, out, err);
         if (rc == 0)
             rc = dtn_ctx_ready(ctx, err);
         if (rc != 0)
@@ -83,4 +88,3 @@ int dtn_call_run(const struct dtn_group *group, struct dtn_call *call,
         return rc;
     return dtn_cached_run(cached, in, out, call->number, err);
 }
-

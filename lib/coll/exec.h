@@ -102,18 +102,18 @@ int dtn_call_run(const struct dtn_group *group, struct dtn_call *call,
                  const void *in, void *out, struct dtensor_error *err);
 
 /* check_buffers: may this rank use them?  See dtn_ctx_check_buffer().
- * find: check a call that is to run now, and find its executable.  nomem: this
- * rank cannot run the call; tell the others, which may have started theirs and
- * wait.
+ * prepare: check a call; n, me, on_device and the reduction are filled in here.
+ * find: the same for a call that is to run now; find its executable.
  */
 struct dtn_cached_exec;
 int dtn_call_check_buffers(const struct dtn_group *group,
                            const struct dtn_call *call, const void *in,
                            const void *out, struct dtensor_error *err);
+int dtn_call_prepare(const struct dtn_group *group, struct dtn_call *call,
+                     const void *in, const void *out,
+                     struct dtensor_error *err);
 int dtn_call_find(const struct dtn_group *group, struct dtn_call *call,
                   const void *in, void *out, struct dtn_cached_exec **cachedp,
                   struct dtensor_error *err);
-int dtn_call_nomem(struct dtensor_ctx *ctx, const char *what, size_t bytes,
-                   struct dtensor_error *err);    /* of a message or group    */
 
 #endif

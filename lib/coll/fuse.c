@@ -189,7 +189,7 @@ int dtn_recorded_end(struct dtensor_ctx *ctx, struct dtensor_error *err)
     units = calloc(n, sizeof *units);
     edges = calloc(n, sizeof *edges);
     rc = units && edges ? group_run(ctx, units, edges, err)
-       : dtn_call_nomem(ctx, "group", n * sizeof *units, err);
+       : dtn_recorded_nomem(ctx, n * sizeof *units, err);
     free(units);
     free(edges);
     dtn_recorded_destroy(recorded);

@@ -7,7 +7,6 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "coll/exec.h"
-#include "coll/redops.h"
 #include "coll/state.h"
 #include "job/await.h"
 #include "job/ctx.h"
@@ -16,6 +15,16 @@
 #include "dtensor.h"
 
 #include <stdlib.h>
+
+int dtn_recorded_nomem(struct dtensor_ctx *ctx, size_t bytes,
+                       struct dtensor_error *err)
+{
+    const struct dtn_group all = { .ctx = ctx, .n = ctx->world.size };
+    struct dtensor_error why;
+    int rc = dtn_fail_nomem(&why, "group", bytes);
+
+    return dtn_call_give_up(&all, rc, &why, err);
+}
 
 int dtn_recorded_begin(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
@@ -29,27 +38,31 @@ int dtn_recorded_begin(struct dtensor_ctx *ctx, struct dtensor_error *err)
                         "(dtensor_group_end() it first)");
     recorded = calloc(1, sizeof *recorded);
     dtn_coll_of(ctx)->recorded = recorded;
-    return recorded ? 0 : dtn_call_nomem(ctx, "group", sizeof *recorded, err);
+    return recorded ? 0 : dtn_recorded_nomem(ctx, sizeof *recorded, err);
+}
+
+static int recorded_append(struct dtensor_ctx *ctx,
+                           const struct dtn_recorded_call *item,
+                           struct dtensor_error *err)
+{
+    struct dtn_recorded *recorded = dtn_coll_of(ctx)->recorded;
+
+    if (!dtn_array_reserve(&recorded->items, &recorded->capacity,
+                           recorded->n + 1, sizeof *item))
+        return dtn_recorded_nomem(ctx, sizeof *item, err);
+    recorded->items[recorded->n] = *item;
+    recorded->items[recorded->n++].next = -1;
+    return 0;
 }
 
 int dtn_recorded_add(struct dtensor_ctx *ctx,
                      const struct dtn_recorded_call *item,
                      struct dtensor_error *err)
 {
-    struct dtn_recorded *recorded = dtn_coll_of(ctx)->recorded;
-    int rc;
+    int rc = dtn_call_check_buffers(item->group, &item->call, item->in,
+                                    item->out, err);
 
-    dtn_ctx_look_out(ctx);
-    rc = dtn_call_check_buffers(item->group, &item->call, item->in, item->out,
-                                err);
-    if (rc != 0)
-        return rc;
-    if (!dtn_array_reserve(&recorded->items, &recorded->capacity,
-                           recorded->n + 1, sizeof *item))
-        return dtn_call_nomem(ctx, "group", sizeof *item, err);
-    recorded->items[recorded->n] = *item;
-    recorded->items[recorded->n++].next = -1;
-    return 0;
+    return rc == 0 ? recorded_append(ctx, item, err) : rc;
 }
 
 int dtn_recorded_add_call(const struct dtn_group *group,
@@ -58,14 +71,9 @@ int dtn_recorded_add_call(const struct dtn_group *group,
 {
     struct dtn_recorded_call item = { .group = group, .call = *call,
                                       .in = in, .out = out };
-    int rc;
+    int rc = dtn_call_prepare(group, &item.call, in, out, err);
 
-    item.call.n = group->n;
-    item.call.me = group->me;
-    rc = dtn_call_check(&item.call, group->ctx->world.rank, in, out, err);
-    if (rc == 0)
-        rc = dtn_call_resolve(group->ctx, &item.call, err);
-    return rc != 0 ? rc : dtn_recorded_add(group->ctx, &item, err);
+    return rc == 0 ? recorded_append(group->ctx, &item, err) : rc;
 }
 
 void dtn_recorded_destroy(struct dtn_recorded *recorded)

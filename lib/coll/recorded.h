@@ -40,6 +40,12 @@ int dtn_recorded_add(struct dtensor_ctx *ctx,
                      struct dtensor_error *err);
 int dtn_recorded_end(struct dtensor_ctx *ctx, struct dtensor_error *err);
 
+/* There is no memory for a group: tell the other ranks, which may have begun
+ * theirs and wait.   Errors: ENOMEM
+ */
+int dtn_recorded_nomem(struct dtensor_ctx *ctx, size_t bytes,
+                       struct dtensor_error *err);
+
 /* NULL is a no-op. */
 void dtn_recorded_destroy(struct dtn_recorded *recorded);
 

@@ -10,7 +10,6 @@
 #include "coll/exec.h"
 #include "coll/exec/run.h"
 #include "coll/execs.h"
-#include "coll/redops.h"
 #include "coll/request.h"
 #include "job/await.h"
 #include "job/ctx.h"
@@ -140,17 +139,8 @@ int dtn_persistent_create(const struct dtn_group *group, struct dtn_call *call,
     struct dtensor_persistent *persistent;
     struct coll_request *coll;
     struct dtensor_error why;
-    int rc;
+    int rc = dtn_call_prepare(group, call, in, out, err);
 
-    call->n = group->n;
-    call->me = group->me;
-    call->on_device = group->on_device || group->ctx->all_on_device;
-    rc = dtn_call_check(call, group->ctx->world.rank, in, out, err);
-    dtn_ctx_look_out(group->ctx);
-    if (rc == 0)
-        rc = dtn_call_check_buffers(group, call, in, out, err);
-    if (rc == 0)
-        rc = dtn_call_resolve(group->ctx, call, err);
     if (rc == 0)
         rc = dtn_ctx_ready(group->ctx, err);
     if (rc == 0)

@@ -202,10 +202,10 @@ int dtn_ctx_open_device(struct dtensor_ctx *ctx, struct dtensor_error *err);
 /* Let this transport reach the memory of the device, if one is open. */
 void dtn_ctx_attach_device(struct dtensor_ctx *ctx, struct dtn_transport *tp);
 
-/* Has the program loaded CUDA since the last time?  Sets ctx->asks.  Takes
- * about 1 us, unless it is set: see ctx->asks before where that matters.
+/* Set ctx->asks if the program has loaded CUDA.  Takes about 1 us, unless it is
+ * set: see ctx->asks before where that matters.
  */
-bool dtn_ctx_look_out(struct dtensor_ctx *ctx);
+void dtn_ctx_look_out(struct dtensor_ctx *ctx);
 
 /* May the program use the buffer?  `what` begins the words of an error.  If it
  * is the first on a GPU, the device of this rank is opened.  Looks out first.

@@ -46,12 +46,9 @@ void dtn_ctx_attach_device(struct dtensor_ctx *ctx, struct dtn_transport *tp)
         tp->ops->attach(tp, ctx->device->exporter);
 }
 
-bool dtn_ctx_look_out(struct dtensor_ctx *ctx)
+void dtn_ctx_look_out(struct dtensor_ctx *ctx)
 {
-    if (ctx->asks || !dtn_cuda_driver_is_loaded())
-        return false;
-    ctx->asks = true;
-    return true;
+    ctx->asks = ctx->asks || dtn_cuda_driver_is_loaded();
 }
 
 int dtn_ctx_check_buffer(struct dtensor_ctx *ctx, const char *what,
