@@ -105,19 +105,13 @@ struct dtn_blob {
 
 /* ------------------------------------------------------------ the table --- */
 
-/* What a transport knows of the place where a rank runs. */
-struct dtn_place {
-    int rank;                     /* in the world                             */
-    int host;                     /* index of its host in the cluster         */
-    const char *address;          /* of that host in the network              */
-};
-
 /* Arguments of open().  The caller keeps all of it valid until close(). */
 struct dtn_open_args {
     int nranks;                   /* of the world                             */
     int rank;                     /* this rank                                */
-    const struct dtn_place *places;           /* [nranks]                     */
-    const bool *reached;          /* [nranks] peers of this transport         */
+    int first, nlocal;            /* ranks of this host: `nlocal` from        */
+                                  /* `first` on                               */
+    const char *address;          /* of this host in the network              */
     struct dtn_arena *arena;      /* memory that peers may reach              */
     const struct dtn_transport_conf *conf;    /* [transport] of the cluster   */
     struct dtn_log *log;          /* where messages go                        */
@@ -145,11 +139,6 @@ struct dtn_transport {
  */
 struct dtn_transport_ops {
     const char *name;             /* as in the cluster file                   */
-
-    /* Can it connect these two different ranks?  It looks at static facts
-     * only, so both sides get the same answer.  NULL: it connects all pairs.
-     */
-    bool (*reaches)(const struct dtn_place *a, const struct dtn_place *b);
 
     /* Open the transport, so that peers can connect to it.  On failure *tpp is
      * unchanged and nothing is left behind.   Blocks: while a host name is

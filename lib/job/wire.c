@@ -31,15 +31,6 @@ static const char *const wire_names[] = {
     [DTN_WIRE_SHM] = "shm", [DTN_WIRE_TCP] = "tcp", [DTN_WIRE_RC] = "rc"
 };
 
-/* Which wire carries bytes between two ranks of these hosts. */
-static enum dtn_wire wire_between(const struct dtensor_ctx *ctx, int host_a,
-                                  int host_b)
-{
-    const struct dtn_transport_conf *conf = &ctx->world.cluster->transport;
-
-    return host_a == host_b ? conf->intra_node : conf->inter_node;
-}
-
 struct dtn_transport *dtn_wire_to(const struct dtensor_ctx *ctx, int rank)
 {
     const struct dtn_host *here = dtn_host_of(ctx->world.cluster,
@@ -97,33 +88,25 @@ static int wire_wrap(struct dtn_transport **tpp, struct dtensor_error *err)
     return rc;
 }
 
-/* Open the transport of this wire for its peers. */
 static int wire_open_transport(struct dtensor_ctx *ctx, enum dtn_wire wire,
-                               const struct dtn_place *places, bool *reached,
                                struct dtensor_error *err)
 {
-    struct dtn_open_args args = {
+    const struct dtn_host *here = dtn_host_of(ctx->world.cluster,
+                                              ctx->world.rank);
+    const struct dtn_open_args args = {
         .nranks = ctx->world.size, .rank = ctx->world.rank,
-        .places = places, .reached = reached, .arena = &ctx->arena,
+        .first = here->first_rank, .nlocal = here->nranks,
+        .address = here->address, .arena = &ctx->arena,
         .conf = &ctx->world.cluster->transport, .log = &ctx->log,
         .device = dtn_world_device(&ctx->world),
         .gid_index = dtn_world_nodes(&ctx->world)->gid_index
     };
     const struct dtn_transport_ops *ops = wire_ops(wire, err);
-    const struct dtn_place *me = &places[args.rank];
     struct dtn_transport *tp;
     int rc;
 
     if (!ops)
         return DTENSOR_ENODEV;
-    for (int r = 0; r < args.nranks; r++) {
-        reached[r] = r != args.rank
-                  && wire_between(ctx, me->host, places[r].host) == wire;
-        if (reached[r] && ops->reaches && !ops->reaches(me, &places[r]))
-            return dtn_fail(err, DTENSOR_ENODEV, "init: %s cannot reach rank "
-                            "%d from rank %d (set [transport] inter_node)",
-                            ops->name, r, args.rank);
-    }
     rc = ops->open(&args, &tp, err);
     if (rc != 0)
         return rc;
@@ -155,27 +138,15 @@ static int wire_exchange(struct dtensor_ctx *ctx, enum dtn_wire wire,
 
 int dtn_wire_open(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
-    size_t world = (size_t)ctx->world.size;
-    struct dtn_place *places = calloc(world, sizeof *places);
-    bool *reached = calloc(world, sizeof *reached);
     int rc = 0;
 
-    if (!places || !reached)
-        rc = dtn_fail_nomem(err, "init", world * sizeof *places);
-    for (size_t r = 0; rc == 0 && r < world; r++) {
-        places[r].rank = (int)r;
-        places[r].host = dtn_world_host(&ctx->world, (int)r);
-        places[r].address = ctx->world.cluster->hosts[places[r].host].address;
-    }
     for (int w = DTN_WIRE_SHM; rc == 0 && w <= DTN_WIRE_RC; w++) {
         if (!wire_used(ctx, (enum dtn_wire)w))
             continue;
-        rc = wire_open_transport(ctx, (enum dtn_wire)w, places, reached, err);
+        rc = wire_open_transport(ctx, (enum dtn_wire)w, err);
         if (rc == 0)
             rc = wire_exchange(ctx, (enum dtn_wire)w, err);
     }
-    free(reached);
-    free(places);
     return rc;
 }
 

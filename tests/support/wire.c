@@ -136,12 +136,8 @@ void wire_open(struct wire *w, const struct wire_kind *kind, int rank, int n)
         w->conf.qp_per_peer = atoi(getenv("DTN_TEST_QPS"));
     if (wire_settings)
         wire_settings(&w->conf);
-    for (int r = 0; r < n; r++) {
-        w->places[r] = (struct dtn_place){ r, 0, "127.0.0.1" };
-        w->reached[r] = r != rank;
-    }
-    w->args = (struct dtn_open_args){ n, rank, w->places, w->reached,
-                                      &w->arena, &w->conf, &w->log,
+    w->args = (struct dtn_open_args){ n, rank, 0, n, "127.0.0.1", &w->arena,
+                                      &w->conf, &w->log,
                                       getenv("DTN_TEST_HCA"), -1 };
     wire_page->pid[rank] = getpid();
     need(dtn_arena_init(&w->arena, WIRE_ARENA, shared, &err) == 0, "%s",

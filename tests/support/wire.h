@@ -47,8 +47,6 @@ struct wire {
     int n, rank;
     struct dtn_transport *tp;
     struct dtn_arena arena;
-    struct dtn_place places[WIRE_MAX];
-    bool reached[WIRE_MAX];
     struct dtn_transport_conf conf;
     struct dtn_log log;
     struct dtn_open_args args;

@@ -118,7 +118,7 @@ static void rank_begin(int rank)
     ranks[rank] = memset(shm, 0, bytes);
     shm->base.ops = &dtn_shm_ops;
     shm->rank = rank;
-    shm->span = MODELLED_RANKS;
+    shm->nlocal = MODELLED_RANKS;
     shm->control = control_of(rank);
     memset(&memories[rank], 0, sizeof memories[rank]);
     for (int peer = 0; peer < MODELLED_RANKS; peer++)

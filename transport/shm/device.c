@@ -98,7 +98,7 @@ void dtn_shm_attach(struct dtn_transport *tp,
     atomic_store_explicit(&shm->control->pieces, (uint64_t)(
         (unsigned char *)shm->pieces - shm->arena->backing.base),
         memory_order_release);
-    for (int i = 0; i < shm->span; i++)
+    for (int i = 0; i < shm->nlocal; i++)
         if (shm->peers[i].base)
             dtn_shm_try_device(shm, &shm->peers[i]);
 }
@@ -204,7 +204,7 @@ static bool device_is_mapped(struct dtn_shm *shm)
     if (shm->nmapping == shm->nconnected)
         return true;
     shm->nmapping = 0;
-    for (int i = 0; i < shm->span; i++) {
+    for (int i = 0; i < shm->nlocal; i++) {
         struct dtn_shm_peer *p = &shm->peers[i];
         uint32_t maps;
 

@@ -35,7 +35,7 @@ static bool shm_is_fetched(struct dtn_shm *shm)
 
     if (shm->nfetching < shm->nconnected) {
         shm->nfetching = 0;
-        for (int i = 0; i < shm->span; i++)
+        for (int i = 0; i < shm->nlocal; i++)
             shm->nfetching += p[i].base &&
                               atomic_load_explicit(&p[i].in->fetches,
                                                    memory_order_acquire);

@@ -19,28 +19,6 @@
 
 /* ------------------------------------------------------ open and close --- */
 
-static bool shm_reaches(const struct dtn_place *a, const struct dtn_place *b)
-{
-    return a->host == b->host;
-}
-
-/* The ranks of this rank's host: `n` of those from `first` to `last`. */
-static void shm_neighbours(const struct dtn_open_args *args, int *first,
-                           int *last, int *n)
-{
-    const struct dtn_place *here = &args->places[args->rank];
-
-    *first = *last = args->rank;
-    *n = 0;
-    for (int r = 0; r < args->nranks; r++) {
-        if (args->places[r].host != here->host)
-            continue;
-        *first = r < *first ? r : *first;
-        *last = r;
-        ++*n;
-    }
-}
-
 static struct dtn_shm_control *shm_control_create(struct dtn_arena *arena,
                                                   int n)
 {
@@ -59,16 +37,14 @@ static struct dtn_shm_control *shm_control_create(struct dtn_arena *arena,
 static int shm_create(const struct dtn_open_args *args,
                       struct dtn_transport **tpp, struct dtensor_error *err)
 {
+    const int n = args->nlocal;
     struct dtn_shm *shm;
-    int first, last, n;
 
     if (args->arena->backing.fd < 0)
         return dtn_fail(err, DTENSOR_ENODEV, "shm: the arena of rank %d cannot "
                         "be mapped by others (set [transport] intra_node = "
                         "tcp)", args->rank);
-    shm_neighbours(args, &first, &last, &n);
-    shm = calloc(1, sizeof *shm +
-                 (size_t)(last - first + 1) * sizeof shm->peers[0]);
+    shm = calloc(1, sizeof *shm + (size_t)n * sizeof shm->peers[0]);
     if (!shm)
         return dtn_fail_nomem(err, "shm", sizeof *shm);
     shm->control = shm_control_create(args->arena, n);
@@ -81,13 +57,12 @@ static int shm_create(const struct dtn_open_args *args,
     shm->arena = args->arena;
     shm->log = args->log;
     shm->rank = args->rank;
-    shm->first = first;
-    shm->span = last - first + 1;
+    shm->first = args->first;
+    shm->nlocal = n;
     shm->self = dtn_process_self();
-    for (int r = first, index = 0; r <= last; r++) {
-        shm->peers[r - first].pidfd = -1;
-        if (args->places[r].host == args->places[args->rank].host)
-            shm->peers[r - first].in = &shm->control->lane[index++];
+    for (int i = 0; i < n; i++) {
+        shm->peers[i].pidfd = -1;
+        shm->peers[i].in = &shm->control->lane[i];
     }
     *tpp = &shm->base;
     return 0;
@@ -100,7 +75,7 @@ static void shm_close(struct dtn_transport *tp)
     /* The process may live on, so its peers learn from this that it left. */
     atomic_fetch_or_explicit(&shm->control->aborted, DTN_SHM_LEFT,
                              memory_order_release);
-    for (int i = 0; i < shm->span; i++) {
+    for (int i = 0; i < shm->nlocal; i++) {
         dtn_shm_leave_device(shm, &shm->peers[i]);
         dtn_shm_disconnect(&shm->peers[i]);
     }
@@ -174,7 +149,6 @@ static void shm_why(const struct dtn_transport *tp, int peer, char *buf,
 
 const struct dtn_transport_ops dtn_shm_ops = {
     .name = "shm",
-    .reaches = shm_reaches,
     .open = shm_create,
     .close = shm_close,
     .address = shm_address,

@@ -104,8 +104,8 @@ struct dtn_shm {
     struct dtn_transport base;    /* the table's part                         */
     struct dtn_arena *arena;      /* of this rank                             */
     int rank;                     /* this rank                                */
-    int first, span;              /* ranks of the host are among the `span`   */
-                                  /* ranks from `first` on                    */
+    int first, nlocal;            /* ranks of the host: `nlocal` from `first` */
+                                  /* on                                       */
     int nconnected;               /* peers that are connected                 */
     int nfetching;                /* of them, known to read private memory    */
     int nmapping;                 /* of them, known to map device memory      */
@@ -116,7 +116,7 @@ struct dtn_shm {
     struct dtn_log *log;          /* where messages go                        */
     struct dtn_shm_control *control;          /* of this rank                 */
     struct dtn_process self;      /* this process                             */
-    struct dtn_shm_peer peers[];  /* [span], by rank - first                  */
+    struct dtn_shm_peer peers[];  /* [nlocal], by rank - first              */
 };
 
 static inline struct dtn_shm *dtn_shm_of(const struct dtn_transport *tp)

@@ -130,7 +130,7 @@ static int tcp_open(const struct dtn_open_args *args,
     tcp->conf = args->conf;
     tcp->dead_after_ms = args->conf->dead_after_ns / 1000000;
     rc = dtn_tcp_regions_make(tcp)
-       ? tcp_prepare(tcp, args->places[args->rank].address, err)
+       ? tcp_prepare(tcp, args->address, err)
        : dtn_fail_nomem(err, "tcp", sizeof *tcp->regions);
     if (rc < 0) {
         tcp_close(&tcp->base);
