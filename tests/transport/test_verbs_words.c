@@ -108,8 +108,7 @@ static void test_events(void)
     ok(!dtn_verbs_events_words(&device, words, sizeof words),
        "what does not matter has none");
     dtn_verbs_events_take(&device, IBV_EVENT_PORT_ERR, -1, now - 2000000000);
-    ok(device.events.port_down
-       && dtn_verbs_events_words(&device, words, sizeof words)
+    ok(dtn_verbs_events_words(&device, words, sizeof words)
        && strcmp(words, "port 1 of mlx5_0 went down 2.0 s ago (is the cable "
                  "in, and the interface and switch port up?)") == 0,
        "a port that went down: %s", words);
@@ -117,8 +116,7 @@ static void test_events(void)
     ok(device.events.last == IBV_EVENT_PORT_ERR,
        "what weighs less does not displace it");
     dtn_verbs_events_take(&device, IBV_EVENT_PORT_ACTIVE, -1, now);
-    ok(!device.events.port_down
-       && !dtn_verbs_events_words(&device, words, sizeof words),
+    ok(!dtn_verbs_events_words(&device, words, sizeof words),
        "once the port is up again it is forgotten");
     dtn_verbs_events_take(&device, IBV_EVENT_QP_FATAL, 3, now);
     ok(dtn_verbs_events_words(&device, words, sizeof words)

@@ -106,8 +106,6 @@ void dtn_verbs_events_take(struct dtn_verbs_device *device,
     struct dtn_verbs_events *events = &device->events;
 
     events->number++;
-    if (type == IBV_EVENT_PORT_ERR || type == IBV_EVENT_PORT_ACTIVE)
-        events->port_down = type == IBV_EVENT_PORT_ERR;
     if (type == IBV_EVENT_PORT_ACTIVE && events->any
         && events->last == IBV_EVENT_PORT_ERR)
         events->any = false;      /* it is up again                           */

@@ -17,7 +17,6 @@ struct dtn_verbs_events {
     enum ibv_event_type last;     /* the worst event                          */
     int rank;                     /* the peer whose queue pair it names, or -1*/
     int64_t at_ns;                /* when `last` came: dtn_now_ns()           */
-    bool port_down;               /* PORT_ERR, and no PORT_ACTIVE since       */
     int64_t gid_gone_ns;          /* since when our GID is missing; 0: is not */
 };
 
