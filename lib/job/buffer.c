@@ -12,10 +12,9 @@
 
 #include <stdbool.h>
 
-/* End an operation that returned `rc`. */
-static int buffer_end(struct dtensor_ctx *ctx, const char *what,
-                      const struct dtn_memory *memory, int rc,
-                      struct dtensor_error *err)
+int dtn_buffer_close(struct dtensor_ctx *ctx, const char *what,
+                     const struct dtn_memory *memory, int rc,
+                     struct dtensor_error *err)
 {
     rc = dtn_memory_done(memory, rc);
     if (rc == 0)
@@ -45,7 +44,8 @@ static int buffer_begin(struct dtensor_ctx *ctx, const char *what,
         return rc;
     *memoryp = dtn_memory_of(ctx->device, one, other);
     rc = (*memoryp)->ops->begin(*memoryp);
-    return rc == DTN_LAUNCHED ? 0 : buffer_end(ctx, what, *memoryp, rc, err);
+    return rc == DTN_LAUNCHED
+         ? 0 : dtn_buffer_close(ctx, what, *memoryp, rc, err);
 }
 
 int dtn_buffer_copy(struct dtensor_ctx *ctx, void *dst, const void *src,
@@ -57,19 +57,19 @@ int dtn_buffer_copy(struct dtensor_ctx *ctx, void *dst, const void *src,
     if (rc != 0)
         return rc;
     rc = memory->ops->copy(memory, dst, src, bytes);
-    return buffer_end(ctx, "copy", memory, rc, err);
+    return dtn_buffer_close(ctx, "copy", memory, rc, err);
 }
 
-int dtn_buffer_set(struct dtensor_ctx *ctx, void *dst, int byte, size_t bytes,
-                   struct dtensor_error *err)
+int dtn_buffer_zero(struct dtensor_ctx *ctx, void *dst, size_t bytes,
+                    struct dtensor_error *err)
 {
     const struct dtn_memory *memory;
     int rc = buffer_begin(ctx, "set", dst, NULL, &memory, err);
 
     if (rc != 0)
         return rc;
-    rc = memory->ops->set(memory, dst, byte, bytes);
-    return buffer_end(ctx, "set", memory, rc, err);
+    rc = memory->ops->set(memory, dst, 0, bytes);
+    return dtn_buffer_close(ctx, "set", memory, rc, err);
 }
 
 int dtn_buffer_scale(struct dtensor_ctx *ctx, enum dtensor_dtype dtype,
@@ -82,7 +82,7 @@ int dtn_buffer_scale(struct dtensor_ctx *ctx, enum dtensor_dtype dtype,
     if (rc != 0)
         return rc;
     rc = memory->ops->scale(memory, dtype, array, count, n);
-    return buffer_end(ctx, "scale", memory, rc, err);
+    return dtn_buffer_close(ctx, "scale", memory, rc, err);
 }
 
 int dtn_buffer_neutral(struct dtensor_ctx *ctx, enum dtensor_dtype dtype,
@@ -95,7 +95,7 @@ int dtn_buffer_neutral(struct dtensor_ctx *ctx, enum dtensor_dtype dtype,
     if (rc != 0)
         return rc;
     rc = memory->ops->neutral(memory, dtype, op, array, count);
-    return buffer_end(ctx, "fill", memory, rc, err);
+    return dtn_buffer_close(ctx, "fill", memory, rc, err);
 }
 
 int dtn_buffer_make(struct dtensor_ctx *ctx, const struct dtn_formula *formula,
@@ -108,7 +108,7 @@ int dtn_buffer_make(struct dtensor_ctx *ctx, const struct dtn_formula *formula,
     if (rc != 0)
         return rc;
     rc = memory->ops->make(memory, formula, elements, out, in);
-    return buffer_end(ctx, "fill", memory, rc, err);
+    return dtn_buffer_close(ctx, "fill", memory, rc, err);
 }
 
 int dtn_buffer_equal(struct dtensor_ctx *ctx, enum dtensor_dtype dtype,
@@ -121,7 +121,7 @@ int dtn_buffer_equal(struct dtensor_ctx *ctx, enum dtensor_dtype dtype,
     if (rc != 0)
         return rc;
     rc = memory->ops->equal(memory, dtype, left, right, count, equalp);
-    return buffer_end(ctx, "equal", memory, rc, err);
+    return dtn_buffer_close(ctx, "equal", memory, rc, err);
 }
 
 int dtn_buffer_open(struct dtensor_ctx *ctx, const char *what, const void *mem,
@@ -129,11 +129,4 @@ int dtn_buffer_open(struct dtensor_ctx *ctx, const char *what, const void *mem,
                     struct dtensor_error *err)
 {
     return buffer_begin(ctx, what, mem, NULL, memoryp, err);
-}
-
-int dtn_buffer_close(struct dtensor_ctx *ctx, const char *what,
-                     const struct dtn_memory *memory, int rc,
-                     struct dtensor_error *err)
-{
-    return buffer_end(ctx, what, memory, rc, err);
 }

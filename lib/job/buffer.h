@@ -15,8 +15,8 @@ struct dtn_formula;
  */
 int dtn_buffer_copy(struct dtensor_ctx *ctx, void *dst, const void *src,
                     size_t bytes, struct dtensor_error *err);
-int dtn_buffer_set(struct dtensor_ctx *ctx, void *dst, int byte, size_t bytes,
-                   struct dtensor_error *err);
+int dtn_buffer_zero(struct dtensor_ctx *ctx, void *dst, size_t bytes,
+                    struct dtensor_error *err);
 int dtn_buffer_scale(struct dtensor_ctx *ctx, enum dtensor_dtype dtype,
                      void *array, size_t count, int n,
                      struct dtensor_error *err);

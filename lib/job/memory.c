@@ -81,7 +81,7 @@ int dtensor_alloc_on(struct dtensor_ctx *ctx, enum dtensor_memory memory,
         rc = dtn_ctx_alloc(ctx, memory, "alloc", size ? size : 1, &mem, err);
     if (rc != 0)
         return rc;
-    rc = dtn_buffer_set(ctx, mem, 0, size, err);
+    rc = dtn_buffer_zero(ctx, mem, size, err);
     if (rc != 0) {
         dtn_ctx_free(ctx, mem);
         return rc;

@@ -39,7 +39,7 @@ int dtensor_zeros(const struct dtensor_spec *spec, struct dtensor **tp,
     if (rc != 0)
         return rc;
     if (t->bytes > 0)
-        rc = dtn_buffer_set(t->spec.mesh->ctx, t->local, 0, t->bytes, err);
+        rc = dtn_buffer_zero(t->spec.mesh->ctx, t->local, t->bytes, err);
     return dtn_tensor_return(t, rc, tp);
 }
 
