@@ -199,18 +199,12 @@ static int exec_flush_long(struct dtn_exec *exec, struct dtensor_error *err)
     return dtn_sched_finish(sched, err);
 }
 
-/* The entries of exec->base. */
-static size_t exec_nbase(const struct dtn_exec *exec)
-{
-    return (size_t)dtn_exec_peer_base((int)exec->npeers, 0);
-}
-
 /* Allocate what is indexed by position. */
 static int exec_positions(struct dtn_exec *exec, struct dtensor_error *err)
 {
     exec->npeers = (size_t)exec->sched.n;
     exec->peers = dtn_sparse_new(exec->npeers, sizeof *exec->peers);
-    exec->base = dtn_sparse_new(exec_nbase(exec), sizeof *exec->base);
+    exec->base = dtn_sparse_new(dtn_exec_nbase(exec), sizeof *exec->base);
     return exec->peers && exec->base ? 0
          : dtn_fail_nomem(err, exec->sched.name,
                           exec->npeers * sizeof *exec->peers);
@@ -348,7 +342,7 @@ void dtn_exec_destroy(struct dtn_exec *exec)
         dtn_arena_free(exec->group.ctx->device->arena, exec->far);
     dtn_sched_fini(&exec->sched);
     dtn_sparse_free(exec->peers, exec->npeers, sizeof *exec->peers);
-    dtn_sparse_free(exec->base, exec_nbase(exec), sizeof *exec->base);
+    dtn_sparse_free(exec->base, dtn_exec_nbase(exec), sizeof *exec->base);
     free(exec->terms);
     free(exec->places);
     free(exec->met);

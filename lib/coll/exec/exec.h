@@ -70,10 +70,10 @@ struct dtn_exec {
     int nmet;                     /* their number                             */
     size_t npeers;                /* positions of the schedule, n             */
     struct dtn_exec_peer *peers;  /* [npeers] sparse: those of `met`          */
-    unsigned char **base;         /* [dtn_exec_peer_base(n, 0)] sparse; set   */
-                                  /* by a run and by READY; NULL: not mapped, */
-                                  /* or no bytes                              */
-    struct dtn_exec_step *steps;      /* [sched.nsteps]                       */
+    unsigned char **base;         /* [dtn_exec_nbase()] sparse; set by a run  */
+                                  /* and by READY; NULL: not mapped, or no    */
+                                  /* bytes                                    */
+    struct dtn_exec_step *steps;  /* [dtn_sched_all()]                        */
     int *unmet;                   /* [nunmet] world ranks to connect to       */
                                   /* before the first run; NULL: all are      */
                                   /* connected                                */
@@ -91,6 +91,12 @@ struct dtn_exec {
     struct dtn_exec_window *window;   /* for private memory; NULL: none       */
     struct dtn_exec_run started;      /* the run of dtn_exec_start()          */
 };
+
+/* The entries of exec->base. */
+static inline size_t dtn_exec_nbase(const struct dtn_exec *exec)
+{
+    return (size_t)dtn_exec_peer_base((int)exec->npeers, 0);
+}
 
 /* Is it memory of this rank, or mapped? */
 static inline bool dtn_run_maps(const struct dtn_exec_run *run,

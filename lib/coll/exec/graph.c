@@ -46,7 +46,7 @@ struct dtn_exec_graph {
         bool posts;               /* to whom                                  */
     } *words;                     /* [nsteps + 2 n] in their order            */
     struct dtn_word_op *ops;      /* as many: the words of a launch           */
-    unsigned char **base;         /* [dtn_exec_peer_base(n, 0)] addresses     */
+    unsigned char **base;         /* [dtn_exec_nbase()] addresses             */
     struct graph_peer {           /* that were recorded: of this rank ...     */
         unsigned char *words;     /* ... and of peers                         */
         struct dtn_remote remote[DTN_EXEC_NNAMES];
@@ -65,8 +65,7 @@ int dtn_exec_repeats(struct dtn_exec *exec, struct dtensor_error *err)
     if (graph) {
         graph->words = calloc(nwords, sizeof *graph->words);
         graph->ops = calloc(nwords, sizeof *graph->ops);
-        graph->base = calloc((size_t)dtn_exec_peer_base((int)n, 0),
-                             sizeof *graph->base);
+        graph->base = calloc(dtn_exec_nbase(exec), sizeof *graph->base);
         graph->peers = calloc(n, sizeof *graph->peers);
     }
     if (!graph || !graph->words || !graph->ops || !graph->base || !graph->peers)
@@ -103,18 +102,13 @@ bool dtn_graph_wanted(const struct dtn_exec *exec)
 
 /* ---------------------------------------------------------- addresses --- */
 
-static size_t graph_nbase(const struct dtn_exec *exec)
-{
-    return (size_t)dtn_exec_peer_base(exec->sched.n, 0);
-}
-
 static bool graph_fits(const struct dtn_exec_run *run)
 {
     const struct dtn_exec *exec = run->exec;
     const struct dtn_exec_graph *graph = exec->graph;
     bool same = graph->memory == run->memory
              && memcmp(graph->base, exec->base,
-                       graph_nbase(exec) * sizeof *graph->base) == 0;
+                       dtn_exec_nbase(exec) * sizeof *graph->base) == 0;
 
     for (int p = 0; p < exec->sched.n && same; p++)
         same = graph->peers[p].words == exec->peers[p].words
@@ -129,7 +123,7 @@ static void graph_keep(const struct dtn_exec_run *run)
     struct dtn_exec_graph *graph = exec->graph;
 
     graph->memory = run->memory;
-    memcpy(graph->base, exec->base, graph_nbase(exec) * sizeof *graph->base);
+    memcpy(graph->base, exec->base, dtn_exec_nbase(exec) * sizeof *graph->base);
     for (int p = 0; p < exec->sched.n; p++) {
         graph->peers[p].words = exec->peers[p].words;
         memcpy(graph->peers[p].remote, exec->peers[p].remote,
