@@ -62,7 +62,7 @@ int dtn_call_find(const struct dtn_group *group, struct dtn_call *call,
     if (rc != 0)
         return rc;
     call_place(group, call);
-    call->repro = call->ordered = ctx->world.cluster->repro;
+    call->ordered = ctx->world.cluster->repro;
     *cachedp = dtn_execs_again(group, call, in, out);
     if (!*cachedp) {
         rc = dtn_call_prepare(group, call, in, out, err);

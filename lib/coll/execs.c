@@ -171,7 +171,7 @@ uint64_t dtn_call_fingerprint(const struct dtn_group *group,
 {
     const uint64_t known[] = {
         group->hash, call->count, (uint64_t)call->root, (uint64_t)call->divisor,
-        call->made ? call->made->hash : 0, call->repro,
+        call->made ? call->made->hash : 0, call->ordered,
         call->counts && !dtn_call_private(call) ? lists_hash(call) : 0,
         call->counts ? 1 + dtn_call_private(call) : 0
     };

@@ -164,7 +164,8 @@ void dtensor_set_repro(struct dtensor_ctx *ctx, int on)
 
 /* A premultiplied sum needs floats; a function of the caller takes every dtype.
  */
-static int made_check(const struct dtn_call *call, struct dtensor_error *err)
+static int made_check(const struct dtn_call *call, bool repro,
+                      struct dtensor_error *err)
 {
     const char *name = dtn_coll_name(call->coll);
 
@@ -176,7 +177,7 @@ static int made_check(const struct dtn_call *call, struct dtensor_error *err)
         return dtn_fail(err, DTENSOR_EINVAL, "%s: no premultiplied sum for %s "
                         "(factors are for floats and complex numbers)", name,
                         dtensor_dtype_name(call->dtype));
-    if (call->repro && !(call->made->flags & DTENSOR_ASSOCIATIVE))
+    if (repro && !(call->made->flags & DTENSOR_ASSOCIATIVE))
         return dtn_fail(err, DTENSOR_EINVAL, "%s: this reduction is not "
                         "declared associative, which repro needs (give "
                         "DTENSOR_ASSOCIATIVE to dtensor_redop_create, if it is "
@@ -188,15 +189,15 @@ int dtn_call_resolve(const struct dtensor_ctx *ctx, struct dtn_call *call,
                      struct dtensor_error *err)
 {
     const unsigned any_order = DTENSOR_ASSOCIATIVE | DTENSOR_COMMUTATIVE;
+    const bool repro = ctx->world.cluster->repro;
 
-    call->repro = call->ordered = ctx->world.cluster->repro;
+    call->ordered = repro;
     if (!dtn_coll_infos[call->coll].reduces)
         return 0;
     call->made = made_find(ctx, call->redop);
-    call->ordered = call->repro || (call->made
-                                    && call->made->flags != any_order);
+    call->ordered = repro || (call->made && call->made->flags != any_order);
     if ((int)call->redop >= DTN_MADE_FIRST)
-        return made_check(call, err);
+        return made_check(call, repro, err);
     if (!dtn_redop_ok(call->redop, call->dtype))
         return dtn_fail(err, DTENSOR_EINVAL, "%s: no reduction %s for %s (bit "
                         "operations need integers; not all types have an "

@@ -59,8 +59,6 @@ struct dtn_call {
     const struct dtn_made_redop *made; /* reduction made at run time, or NULL */
     int divisor;                  /* the result is divided by it; 0: by n if  */
                                   /* `redop` is AVG, else by nothing          */
-    bool repro;                   /* the bits must not depend on the          */
-                                  /* algorithm                                */
     bool ordered;                 /* fold from the left, in order of the      */
                                   /* ranks                                    */
     bool on_device;               /* the mesh keeps tensors on devices        */

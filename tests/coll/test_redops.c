@@ -10,6 +10,7 @@
  */
 #include "base/compiler.h"
 #include "base/dtype.h"
+#include "base/lru.h"
 #include "base/narrow.h"
 #include "coll/redops.h"
 #include "dtensor.h"
@@ -310,6 +311,33 @@ static void mismatched(int rank, int n, void *arg)
     dtensor_fini(world.ctx);
 }
 
+/* Rank 0 forgets how it did a call, the others do not; then all ask for repro.
+ */
+static void forgotten(int rank, int n, void *arg)
+{
+    float x[2 * DTN_LRU_LIMIT] = { 1 };
+    const struct dtensor_mesh *self;
+    static double ten = 10;
+    enum dtensor_redop op;
+    struct world world;
+
+    (void)n, (void)arg;
+    world_open(&world);
+    need(dtensor_mesh_create(world.ctx, 1, (int[]){ 1 }, NULL, &rank, &self,
+                             &world.err) == 0
+         && dtensor_redop_create(world.ctx, tens, &ten, DTENSOR_ASSOCIATIVE,
+                                 &op, &world.err) == 0
+         && dtensor_allreduce(world.mesh, x, x, 1, DTENSOR_F32, op, &world.err)
+         == 0, "%s", world.err.text);
+    for (size_t count = 1; rank == 0 && count <= DTN_COUNT(x); count++)
+        need(dtensor_allreduce(self, x, x, count, DTENSOR_F32, DTENSOR_SUM,
+                               &world.err) == 0, "%s", world.err.text);
+    dtensor_set_repro(world.ctx, 1);
+    need(dtensor_allreduce(world.mesh, x, x, 1, DTENSOR_F32, op, &world.err)
+         == 0, "%s", world.err.text);
+    dtensor_fini(world.ctx);
+}
+
 int main(int argc, char **argv)
 {
     static const char *const algorithms[] = {
@@ -330,6 +358,8 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < DTN_COUNT(how); i++)
         ok(ranks_run(2, 30, mismatched, (void *)(uintptr_t)how[i], NULL) == 0,
            "another %s on one rank is EMISMATCH before data moves", how[i]);
+    ok(ranks_run(2, 30, forgotten, NULL, NULL) == 0, "repro that all ranks ask "
+       "for is no mismatch, whoever has the call in its cache");
     unlink(getenv("DTN_CLUSTER"));
     return done();
 }
