@@ -33,12 +33,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SMALL = 5000, LARGE = 3 << 20, ARRAYS = 3, LINKS = 6, MANY = 100 };
+enum { SMALL = 5000, LARGE = 3 << 20, ARRAYS = 3, LINKS = 6, MANY = 100,
+       WIDE = 40000, FEW = 100 };
 
 enum what {
     FOLD, MOVED, MANY_TERMS, MANY_BF16, MANY_AVERAGED, FUNCTION, SCALE, NEUTRAL,
     INDEX, NORMAL, DROPOUT, NO_KERNEL, EQUAL, COPY_BOX, TURN_BOX, FOLD_BOX,
-    WHATS
+    LINKED, WIDE_MAX = LINKED     /* too long for a chain                     */
 };
 
 /* An array, and what it has to be. */
@@ -71,7 +72,7 @@ static int fold(const struct dtn_memory *m, enum dtensor_dtype dtype,
 {
     struct dtn_reduction how = dtn_reduction(dtype, op, 3);
     const size_t n = 4 * count / dtensor_dtype_size(dtype);
-    const void *src[MANY];
+    static const void *src[WIDE];
 
     for (int i = 0; i < nsrc; i++)
         src[i] = a[1 + i % 2];
@@ -157,6 +158,7 @@ static int run(const struct dtn_memory *m, enum what what, void *const a[])
     case MANY_TERMS: return fold(m, DTENSOR_F32, DTENSOR_MAX, MANY, a);
     case MANY_BF16:  return fold(m, DTENSOR_BF16, DTENSOR_SUM, MANY, a);
     case MANY_AVERAGED: return fold(m, DTENSOR_I64, DTENSOR_AVG, MANY, a);
+    case WIDE_MAX: return fold(m, DTENSOR_F32, DTENSOR_MAX, WIDE, a);
     case FUNCTION: return function(m, a);
     case SCALE:  return m->ops->scale(m, DTENSOR_F16, a[0], count, 3);
     case NEUTRAL:
@@ -255,6 +257,9 @@ static const struct {
     { "100 terms", MANY_TERMS, "DDD", SMALL, 4 },
     { "100 terms of bf16, rounded once", MANY_BF16, "DDD", SMALL, 4 },
     { "100 terms of i64, averaged", MANY_AVERAGED, "DDD", SMALL, 4 },
+    { "40,000 terms, half of them in the host: pieces of 36 elements", WIDE_MAX,
+      "DHD", FEW, 3 * 1291 },
+    { "40,000 terms into the host", WIDE_MAX, "HHD", FEW, 0 },
     { "a function of the program's", FUNCTION, "DDD", SMALL, 0 },
     { "scale", SCALE, "DDD", SMALL, 1 },
     { "scale in the host", SCALE, "HDD", SMALL, 0 },
@@ -337,7 +342,7 @@ static int chain_run(int rounds)
             return 1;
     for (int r = 0; r < rounds; r++) {
         for (int n = 0; n < 12; n++) {
-            enum what what = (enum what)rand_below(&seed, WHATS);
+            enum what what = (enum what)rand_below(&seed, LINKED);
             const int first = rand_below(&seed, LINKS);
             struct array *of[ARRAYS] = {
                 &array[first], &array[(first + 1) % LINKS],

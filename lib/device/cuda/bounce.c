@@ -38,35 +38,12 @@ struct piece {
 struct bounce {
     struct dtn_cuda *cuda;
     const struct dtn_cuda_pass *pass;
-    size_t step;                  /* elements of a piece                      */
     struct piece piece[DTN_CUDA_SLOTS];
 };
 
 static size_t source_bytes(const struct dtn_cuda_pass *pass, int i)
 {
     return pass->src_bytes[i > 0];
-}
-
-/* 64-byte aligned, as arrays of every type are. */
-static size_t piece_bytes(size_t n, size_t elem_bytes)
-{
-    return (n * elem_bytes + 63) / 64 * 64;
-}
-
-/* Elements of a piece: all that fit the slot. */
-static size_t bounce_step(const struct bounce *b)
-{
-    const struct dtn_cuda_pass *pass = b->pass;
-    size_t bytes = pass->dst_here ? 0 : pass->dst_bytes;
-    size_t arrays = !pass->dst_here;
-
-    for (int i = 0; i < pass->nsrc; i++)
-        if (!pass->here[i]) {
-            bytes += source_bytes(pass, i);
-            arrays++;
-        }
-    return bytes == 0 ? pass->count
-                      : (DTN_CUDA_SLOT_BYTES - arrays * 64) / bytes / 64 * 64;
 }
 
 static int bounce_begin(struct bounce *b)
@@ -78,7 +55,6 @@ static int bounce_begin(struct bounce *b)
         all = all && pass->here[i];
     for (int i = 0; i < DTN_CUDA_SLOTS; i++)
         b->piece[i].src = pass->parts + i * pass->nsrc;
-    b->step = bounce_step(b);
     for (int i = 0; i < DTN_CUDA_SLOTS && !(all && pass->dst_here); i++)
         if (!dtn_cuda_slot(b->cuda, i))
             return DTENSOR_ENOMEM;
@@ -102,7 +78,7 @@ static int piece_fetch(struct bounce *b, int slot)
         if (pass->here[i])
             continue;
         rc = dtn_cuda_copy(b->cuda, to, from, piece->n * bytes);
-        to += piece_bytes(piece->n, bytes);
+        to += dtn_cuda_piece_bytes(piece->n, bytes);
     }
     piece->dst = pass->dst_here && pass->dst
                ? (unsigned char *)pass->dst + piece->first * pass->dst_bytes
@@ -131,15 +107,15 @@ static int piece_finish(struct bounce *b, int slot)
 /* The pieces, one after another.  While one is computed the next is copied. */
 static int bounce_pieces(struct bounce *b)
 {
-    const size_t count = b->pass->count;
+    const size_t count = b->pass->count, step = b->pass->step;
     int slot = 0, rc = 0;
 
-    for (size_t at = 0; at < count && rc == 0; at += b->step) {
+    for (size_t at = 0; at < count && rc == 0; at += step) {
         struct piece *piece = &b->piece[slot];
 
         piece->first = at;
-        piece->n = count - at < b->step ? count - at : b->step;
-        if (at / b->step >= DTN_CUDA_SLOTS)        /* its last result leaves  */
+        piece->n = count - at < step ? count - at : step;
+        if (at / step >= DTN_CUDA_SLOTS)           /* its last result leaves  */
             rc = dtn_cuda_await(b->cuda, b->cuda->moved[slot]);
         if (rc == 0)
             rc = piece_fetch(b, slot);

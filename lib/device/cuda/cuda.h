@@ -274,6 +274,7 @@ struct dtn_cuda_pass {
                                   /* it; set by dtn_cuda_run(), and so are    */
     bool dst_here;                /* whether it reaches dst, or there is none */
     const void **parts;           /* and [2 * nsrc] room for addresses        */
+    size_t step;                  /* and elements of a piece                  */
 };
 
 /* 0, DTN_LAUNCHED, or a code. */
@@ -288,6 +289,14 @@ int dtn_cuda_bounce(struct dtn_cuda *cuda, const struct dtn_cuda_pass *pass);
  */
 #define DTN_CUDA_SLOT_BYTES ((size_t)4 << 20)
 unsigned char *dtn_cuda_slot(struct dtn_cuda *cuda, int i);
+
+/* Bytes of a piece in a slot or the room, where each is aligned. */
+#define DTN_CUDA_ALIGN ((size_t)64)
+static inline size_t dtn_cuda_piece_bytes(size_t n, size_t elem_bytes)
+{
+    return (n * elem_bytes + DTN_CUDA_ALIGN - 1) / DTN_CUDA_ALIGN
+         * DTN_CUDA_ALIGN;
+}
 
 /* boxes.c.  As of the kind; `elem` bytes of an element of dst and src. */
 struct dtn_cuda_box {

@@ -9,31 +9,6 @@
 #include "device/cuda/cuda.h"
 #include "dtensor.h"
 
-/* Bytes that a piece takes in the buffer: 64-byte aligned, as all arrays are.
- */
-static size_t room_bytes(size_t n, size_t elem_bytes)
-{
-    return (n * elem_bytes + 63) / 64 * 64;
-}
-
-/* Elements of a piece: all that fit the room. */
-static size_t upload_step(const struct dtn_cuda_pass *pass)
-{
-    size_t bytes = pass->extra_bytes, arrays = 1;
-
-    if (pass->dst && pass->dst_here) {
-        bytes += pass->dst_bytes;
-        arrays++;
-    }
-    for (int i = 0; i < pass->nsrc; i++)
-        if (pass->here[i]) {
-            bytes += pass->src_bytes[i > 0];
-            arrays++;
-        }
-    return bytes == 0 ? pass->count
-                      : (DTN_CUDA_SLOT_BYTES - arrays * 64) / bytes / 64 * 64;
-}
-
 /* Elements first ... first + n - 1. */
 static int upload_piece(struct dtn_cuda *cuda, const struct dtn_cuda_pass *pass,
                         size_t first, size_t n)
@@ -54,11 +29,11 @@ static int upload_piece(struct dtn_cuda *cuda, const struct dtn_cuda_pass *pass,
         if (!pass->here[i])
             continue;
         rc = dtn_cuda_copy(cuda, room, from, n * bytes);
-        room += room_bytes(n, bytes);
+        room += dtn_cuda_piece_bytes(n, bytes);
     }
     part.extra = room;
     if (pass->dst && pass->dst_here)
-        part.dst = room + room_bytes(n, pass->extra_bytes);
+        part.dst = room + dtn_cuda_piece_bytes(n, pass->extra_bytes);
     if (rc == 0)
         rc = pass->launch(cuda, pass, &part);
     if (rc != 0 || part.dst == dst)
@@ -69,7 +44,7 @@ static int upload_piece(struct dtn_cuda *cuda, const struct dtn_cuda_pass *pass,
 
 int dtn_cuda_upload(struct dtn_cuda *cuda, const struct dtn_cuda_pass *pass)
 {
-    const size_t step = upload_step(pass);
+    const size_t step = pass->step;
     int rc = 0;
 
     for (size_t at = 0; at < pass->count && rc == 0; at += step)
