@@ -199,6 +199,5 @@ int dtn_cuda_multiply(const struct dtn_memory *memory,
     dtn_cuda_given(cuda);
     cuda->running = "a product by cuBLAS";
     rc = blas_result(cuda, "cublasGemmStridedBatchedEx", gemm(cuda, product));
-    dtn_cuda_leave(cuda);
-    return rc != 0 ? rc : DTN_LAUNCHED;
+    return dtn_cuda_end(cuda, rc != 0 ? rc : DTN_LAUNCHED);
 }

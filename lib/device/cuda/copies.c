@@ -11,12 +11,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-static int copies_end(struct dtn_cuda *cuda, int rc)
-{
-    dtn_cuda_leave(cuda);
-    return rc;
-}
-
 int dtn_cuda_move(const struct dtn_memory *memory, void *dst, const void *src,
                   size_t bytes)
 {
@@ -31,12 +25,12 @@ int dtn_cuda_move(const struct dtn_memory *memory, void *dst, const void *src,
     if (dtn_cuda_holds(memory, dst) || dtn_cuda_holds(memory, src)) {
         cuda->to_host = cuda->to_host || !dtn_cuda_holds(memory, dst);
         rc = dtn_cuda_copy(cuda, dst, src, bytes);
-        return copies_end(cuda, rc != 0 ? rc : DTN_LAUNCHED);
+        return dtn_cuda_end(cuda, rc != 0 ? rc : DTN_LAUNCHED);
     }
     rc = dtn_cuda_drain(cuda);
     if (rc == 0)
         memcpy(dst, src, bytes);
-    return copies_end(cuda, rc);
+    return dtn_cuda_end(cuda, rc);
 }
 
 int dtn_cuda_set_device(struct dtn_cuda *cuda, void *dst, int byte,
@@ -65,9 +59,9 @@ int dtn_cuda_set(const struct dtn_memory *memory, void *dst, int byte,
     if (rc != 0)
         return rc;
     if (dtn_cuda_holds(memory, dst))
-        return copies_end(cuda, dtn_cuda_set_device(cuda, dst, byte, bytes));
+        return dtn_cuda_end(cuda, dtn_cuda_set_device(cuda, dst, byte, bytes));
     rc = dtn_cuda_drain(cuda);
     if (rc == 0)
         memset(dst, byte, bytes);
-    return copies_end(cuda, rc);
+    return dtn_cuda_end(cuda, rc);
 }

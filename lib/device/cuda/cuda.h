@@ -126,10 +126,11 @@ static inline void dtn_cuda_given(struct dtn_cuda *cuda)
 extern const struct dtn_memory_ops dtn_cuda_ops;
 
 /* queue.c.  enter and leave: make the context of the device current for the
- * calls between them, and then the one that was.
+ * calls between them, and then the one that was.  end: leave; returns `rc`.
  */
 int dtn_cuda_enter(struct dtn_cuda *cuda);
 void dtn_cuda_leave(struct dtn_cuda *cuda);
+int dtn_cuda_end(struct dtn_cuda *cuda, int rc);
 
 /* Note why a call of the driver failed, and return the code of the library; 0
  * and nothing is noted, if it did not.

@@ -85,9 +85,7 @@ static int exporter_dmabuf(const struct dtn_exporter *exporter,
         cuda->unexported = cuda->failure;
         return DTENSOR_EINVAL;
     }
-    rc = exporter_export(cuda, mem, size, dmabuf);
-    dtn_cuda_leave(cuda);
-    return rc;
+    return dtn_cuda_end(cuda, exporter_export(cuda, mem, size, dmabuf));
 }
 
 /* Memory of cuMemCreate() needs a flag, which PyTorch does not set. */

@@ -122,8 +122,7 @@ int dtn_cuda_batch(const struct dtn_memory *memory,
                          cuda->name);
     if (rc == 0)
         rc = graph_note(cuda, n);
-    dtn_cuda_leave(cuda);
-    return rc != 0 ? rc : DTN_LAUNCHED;
+    return dtn_cuda_end(cuda, rc != 0 ? rc : DTN_LAUNCHED);
 }
 
 /* The context is current. */
@@ -228,8 +227,7 @@ int dtn_cuda_replay(const struct dtn_memory *memory, struct dtn_graph *graph,
         dtn_cuda_given(cuda);
         cuda->running = graph->running;
     }
-    dtn_cuda_leave(cuda);
-    return rc != 0 ? rc : DTN_LAUNCHED;
+    return dtn_cuda_end(cuda, rc != 0 ? rc : DTN_LAUNCHED);
 }
 
 void dtn_cuda_forget(const struct dtn_memory *memory, struct dtn_graph *graph)

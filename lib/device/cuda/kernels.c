@@ -149,6 +149,5 @@ int dtn_cuda_launch_one(const struct dtn_memory *memory,
     if (rc != 0)
         return rc;
     rc = dtn_cuda_launch(cuda, launch);
-    dtn_cuda_leave(cuda);
-    return rc != 0 ? rc : DTN_LAUNCHED;
+    return dtn_cuda_end(cuda, rc != 0 ? rc : DTN_LAUNCHED);
 }

@@ -53,13 +53,6 @@ static int cuda_nomem(const struct dtn_memory *memory, const char *what,
                     dtn_format_size(free_bytes, left, sizeof left));
 }
 
-/* An operation that began with enter() ends. */
-static int cuda_end(struct dtn_cuda *cuda, int rc)
-{
-    dtn_cuda_leave(cuda);
-    return rc;
-}
-
 /* --------------------------------------------- by a kernel or the CPU --- */
 
 static int cuda_pass(const struct dtn_memory *memory,
@@ -68,7 +61,7 @@ static int cuda_pass(const struct dtn_memory *memory,
     struct dtn_cuda *cuda = dtn_cuda_of(memory);
     int rc = dtn_cuda_enter(cuda);
 
-    return rc != 0 ? rc : cuda_end(cuda, dtn_cuda_run(cuda, pass));
+    return rc != 0 ? rc : dtn_cuda_end(cuda, dtn_cuda_run(cuda, pass));
 }
 
 struct fold_how {
@@ -163,7 +156,7 @@ static int fold_once(struct dtn_cuda *cuda, const struct dtn_reduction *how,
         return rc;
     dtn_launch_fold(how, partial, dst, ndst, src, nsrc, count, &launch);
     rc = dtn_cuda_launch(cuda, &launch);
-    return cuda_end(cuda, rc != 0 ? rc : DTN_LAUNCHED);
+    return dtn_cuda_end(cuda, rc != 0 ? rc : DTN_LAUNCHED);
 }
 
 static int cuda_fold_to(const struct dtn_memory *memory,
@@ -348,7 +341,7 @@ static int equal_read(struct dtn_cuda *cuda, bool *equalp)
     if (rc == 0)
         rc = dtn_cuda_drain(cuda);
     *equalp = differ == 0;
-    return cuda_end(cuda, rc);
+    return dtn_cuda_end(cuda, rc);
 }
 
 static int cuda_equal(const struct dtn_memory *memory,
@@ -377,7 +370,7 @@ static int cuda_box(const struct dtn_memory *memory,
     struct dtn_cuda *cuda = dtn_cuda_of(memory);
     int rc = dtn_cuda_enter(cuda);
 
-    return rc != 0 ? rc : cuda_end(cuda, dtn_cuda_box(cuda, op, dst, src));
+    return rc != 0 ? rc : dtn_cuda_end(cuda, dtn_cuda_box(cuda, op, dst, src));
 }
 
 static int cuda_copy_box(const struct dtn_memory *memory,

@@ -44,8 +44,7 @@ static int point_note(const struct dtn_memory *memory,
                                                      cuda->stream),
                          "stream %p of %s", (void *)cuda->stream, cuda->name);
     cuda->launched |= rc == 0;                   /* settle() waits for it     */
-    dtn_cuda_leave(cuda);
-    return rc;
+    return dtn_cuda_end(cuda, rc);
 }
 
 static int point_between(const struct dtn_memory *memory,

@@ -29,6 +29,12 @@ void dtn_cuda_leave(struct dtn_cuda *cuda)
     cuda->driver->cuCtxPopCurrent(&before);
 }
 
+int dtn_cuda_end(struct dtn_cuda *cuda, int rc)
+{
+    dtn_cuda_leave(cuda);
+    return rc;
+}
+
 /* Any call may return the error of a kernel that was launched before. */
 int dtn_cuda_result(struct dtn_cuda *cuda, const char *call, CUresult result,
                     const char *fmt, ...)
@@ -124,8 +130,7 @@ int dtn_cuda_settle(const struct dtn_memory *memory, bool waits)
     rc = waits ? queue_wait(cuda, NULL) : queue_ask(cuda, NULL);
     if (rc == 0)
         queue_done(cuda);
-    dtn_cuda_leave(cuda);
-    return rc;
+    return dtn_cuda_end(cuda, rc);
 }
 
 /* ----------------------------------------------- the program's stream --- */
@@ -171,8 +176,7 @@ int dtn_cuda_join(const struct dtn_memory *memory)
     if (rc != 0)
         return rc;
     rc = queue_after(cuda, cuda->other.stream, "the stream of started calls");
-    dtn_cuda_leave(cuda);
-    return rc != 0 ? rc : DTN_LAUNCHED;
+    return dtn_cuda_end(cuda, rc != 0 ? rc : DTN_LAUNCHED);
 }
 
 int dtn_cuda_begin(const struct dtn_memory *memory)
@@ -186,8 +190,7 @@ int dtn_cuda_begin(const struct dtn_memory *memory)
     if (rc != 0)
         return rc;
     rc = queue_after(cuda, cuda->caller, "the program's stream");
-    dtn_cuda_leave(cuda);
-    return rc != 0 ? rc : DTN_LAUNCHED;
+    return dtn_cuda_end(cuda, rc != 0 ? rc : DTN_LAUNCHED);
 }
 
 /* Is the stream one of our context?  The default stream, NULL, is. */

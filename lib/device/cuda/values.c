@@ -65,8 +65,7 @@ int dtn_cuda_post(const struct dtn_memory *memory, void *word, uint64_t value)
                              CU_STREAM_WRITE_VALUE_DEFAULT),
                          "%p, stream %p of %s", word, (void *)cuda->stream,
                          cuda->name);
-    dtn_cuda_leave(cuda);
-    return rc != 0 ? rc : DTN_LAUNCHED;
+    return dtn_cuda_end(cuda, rc != 0 ? rc : DTN_LAUNCHED);
 }
 
 int dtn_cuda_hold(const struct dtn_memory *memory, void *word, uint64_t value)
@@ -83,8 +82,7 @@ int dtn_cuda_hold(const struct dtn_memory *memory, void *word, uint64_t value)
                              CU_STREAM_WAIT_VALUE_GEQ),
                          "%p, stream %p of %s", word, (void *)cuda->stream,
                          cuda->name);
-    dtn_cuda_leave(cuda);
-    return rc != 0 ? rc : DTN_LAUNCHED;
+    return dtn_cuda_end(cuda, rc != 0 ? rc : DTN_LAUNCHED);
 }
 
 /* What was enqueued aside is done; it is a copy of a few words. */
@@ -117,8 +115,7 @@ int dtn_cuda_look(const struct dtn_memory *memory, uint64_t to[],
                          (void *)cuda->aside, cuda->name);
     if (rc == 0)
         rc = values_done(cuda);
-    dtn_cuda_leave(cuda);
-    return rc;
+    return dtn_cuda_end(cuda, rc);
 }
 
 int dtn_cuda_unhold(const struct dtn_memory *memory, void *words, size_t bytes)
@@ -136,6 +133,5 @@ int dtn_cuda_unhold(const struct dtn_memory *memory, void *words, size_t bytes)
                          (void *)cuda->aside, cuda->name);
     if (rc == 0)
         rc = values_done(cuda);
-    dtn_cuda_leave(cuda);
-    return rc;
+    return dtn_cuda_end(cuda, rc);
 }
