@@ -8,6 +8,7 @@
  * another host twice, and 7, 8, 10, 2, 10 three times.
  */
 #include "sched/crossings.h"
+#include "sched/units.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,15 +19,6 @@ struct counter {
     int n, nhosts;
     int *now, *before;            /* [n], which is no less than nhosts        */
 };
-
-static int levels_of(int n)
-{
-    int levels = 0;
-
-    while (1 << levels < n)
-        levels++;
-    return levels;
-}
 
 /* ----------------------------------------------------------------- tree --- */
 
@@ -87,7 +79,7 @@ static void shift_by(struct counter *c, int distance)
 static struct dtn_levels shift_levels(const struct counter *counter, bool skips)
 {
     struct counter c = *counter;
-    const int levels = levels_of(c.n);
+    const int levels = dtn_levels_of(c.n);
     int most = 0;
 
     memset(c.now, 0, (size_t)c.n * sizeof c.now[0]);

@@ -10,28 +10,19 @@
 
 #include <math.h>
 
-static int levels_of(int n)
-{
-    int levels = 0;
-
-    while (1 << levels < n)
-        levels++;
-    return levels;
-}
-
 /* Of the levels of a tree or butterfly, those inside hosts of `below` ranks: no
  * level is if hosts begin at other places than its pairs.
  */
 static int levels_inside(int below)
 {
-    const int levels = levels_of(below);
+    const int levels = dtn_levels_of(below);
 
     return 1 << levels == below ? levels : 0;
 }
 
 double dtn_term_part(struct dtn_growth term, const struct dtn_peers *part)
 {
-    const int all = levels_of(part->n);
+    const int all = dtn_levels_of(part->n);
     const bool odd = part->counted ? part->counted->odd
                                    : part->constants && 1 << all != part->n;
     const int levels = part->counted ? part->counted->levels

@@ -40,6 +40,16 @@ struct dtn_levels_part {
                                   /* they come in turn                        */
 };
 
+/* Levels of a tree or a butterfly of n ranks: log2 n, rounded up. */
+static inline int dtn_levels_of(int n)
+{
+    int levels = 0;
+
+    while (1 << levels < n)
+        levels++;
+    return levels;
+}
+
 /* Of n ranks a call whose largest buffer has `whole` bytes. */
 struct dtn_units dtn_units_make(int n, double whole,
                                 const struct dtn_weight *weight);

@@ -44,7 +44,7 @@ static bool shm_is_fetched(struct dtn_shm *shm)
 }
 
 int dtn_shm_reg(struct dtn_transport *tp, void *mem, size_t size,
-                   struct dtn_remote *remote)
+                struct dtn_remote *remote)
 {
     const struct dtn_arena *arena = dtn_shm_of(tp)->arena;
     const struct dtn_backing *backing = &arena->backing;
@@ -72,7 +72,7 @@ void dtn_shm_unreg(struct dtn_transport *tp, struct dtn_remote remote)
 }
 
 void *dtn_shm_map(struct dtn_transport *tp, int peer,
-                     struct dtn_remote remote)
+                  struct dtn_remote remote)
 {
     struct dtn_shm_peer *p = dtn_shm_peer(tp, peer);
 
@@ -102,7 +102,7 @@ static void shm_copy(void *to, const void *from, size_t size)
 }
 
 int dtn_shm_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
-                   const void *src, size_t size, size_t *done)
+                const void *src, size_t size, size_t *done)
 {
     const struct dtn_shm_peer *p = dtn_shm_peer(tp, peer);
     int rc = 0;
@@ -121,7 +121,7 @@ int dtn_shm_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
 }
 
 int dtn_shm_fetch(struct dtn_transport *tp, int peer, void *dst,
-                     struct dtn_remote src, size_t size)
+                  struct dtn_remote src, size_t size)
 {
     if (src.key != SHM_KEY_PRIVATE)
         return DTENSOR_EINVAL;

@@ -134,7 +134,7 @@ static int shm_refuse(int peer, struct dtensor_error *err)
 }
 
 int dtn_shm_connect(struct dtn_transport *tp, int peer,
-                       const struct dtn_blob *blob, struct dtensor_error *err)
+                    const struct dtn_blob *blob, struct dtensor_error *err)
 {
     struct dtn_shm *shm = dtn_shm_of(tp);
     struct dtn_shm_peer *p = dtn_shm_peer(tp, peer);

@@ -341,7 +341,7 @@ static int connect_step(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
 }
 
 int dtn_tcp_connect(struct dtn_transport *tp, int peer,
-                       const struct dtn_blob *blob, struct dtensor_error *err)
+                    const struct dtn_blob *blob, struct dtensor_error *err)
 {
     struct dtn_tcp *tcp = dtn_tcp_of(tp);
     struct dtn_tcp_peer *p = tcp_peer_get(tcp, peer);

@@ -44,7 +44,7 @@ bool dtn_tcp_stream_is_open(const struct dtn_tcp_peer *p)
 }
 
 void dtn_tcp_stream_want_write(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
-                              bool want)
+                               bool want)
 {
     if (want == p->wants_write)
         return;

@@ -280,7 +280,7 @@ const void *dtn_verbs_kept(struct dtn_transport *tp, int peer)
 
 /* Tell the peer how many of its signals were read, once `least` are new. */
 void dtn_verbs_acknowledge(struct dtn_verbs *verbs, struct dtn_verbs_peer *p,
-                                  uint64_t least)
+                           uint64_t least)
 {
     if (p->consumed - p->told < least)
         return;

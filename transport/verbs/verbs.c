@@ -436,7 +436,7 @@ static int verbs_health(struct dtn_transport *tp, int peer, int *culprit,
         return p->narrow ? DTENSOR_ESYS : DTENSOR_EPEER;
     if (p && p->joined && now >= p->next_beat_ns) {
         dtn_verbs_lane_write(verbs, p, 0, offsetof(struct dtn_verbs_lane, beat),
-                   &p->lane->out_beat, sizeof p->lane->out_beat);
+                             &p->lane->out_beat, sizeof p->lane->out_beat);
         p->next_beat_ns = now + BEAT_NS;
     }
     return 0;

@@ -6,8 +6,8 @@
  *     state.c     ranks, pairs of ranks, and the text of a violation
  *     cells.c     symbolic memory: values, and who may access them
  */
-#ifndef DTN_COLL_CHECK_H
-#define DTN_COLL_CHECK_H
+#ifndef DTN_CHECK_CHECK_H
+#define DTN_CHECK_CHECK_H
 
 #include "base/box.h"
 #include "base/compiler.h"

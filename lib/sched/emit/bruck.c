@@ -23,6 +23,7 @@
 #include "sched/call.h"
 #include "sched/emit/emit.h"
 #include "sched/sched.h"
+#include "sched/units.h"
 #include "transport/transport.h"
 #include "dtensor.h"
 
@@ -259,8 +260,7 @@ int dtn_emit_all_to_all_bruck(const struct dtn_call *call,
     struct hops hops = { sched, call, dtn_call_sent(call, 0).bytes, 0 };
 
     dtn_emit_begin(sched, "all_to_all bruck", call);
-    while (1 << hops.rounds < call->n)
-        hops.rounds++;
+    hops.rounds = dtn_levels_of(call->n);
     sched->bytes[DTN_TMP] = hops_region(&hops, hops.rounds)
                           + (call->n > 1 ? hops_bytes(&hops, 0) : 0);
     sched->exposed[DTN_TMP] = true;

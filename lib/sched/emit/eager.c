@@ -43,7 +43,7 @@ int dtn_emit_allreduce_eager(const struct dtn_call *call,
     dtn_emit_begin(sched, "allreduce carry", call);
     for (int i = 1; i < call->n; i++)
         dtn_sched_send_eager(sched, dtn_neighbour(call, i),
-                        dtn_span_at(call->me, DTN_IN, 0), bytes);
+                             dtn_span_at(call->me, DTN_IN, 0), bytes);
     eager_fold(sched, call, 0, bytes);
     return dtn_emit_end(sched, err);
 }
@@ -119,7 +119,7 @@ int dtn_emit_allgather_eager(const struct dtn_call *call,
         struct dtn_range theirs = dtn_call_block(call, peer);
 
         dtn_sched_recv_eager(sched, peer, dtn_span_at(me, to, theirs.offset),
-                        theirs.bytes);
+                             theirs.bytes);
     }
     dtn_sched_copy(sched, dtn_span_at(me, to, mine.offset),
                    dtn_span_at(me, DTN_IN, 0), mine.bytes);
@@ -135,9 +135,9 @@ int dtn_emit_barrier_direct(const struct dtn_call *call,
     dtn_emit_begin(sched, "barrier direct", call);
     for (int i = 1; i < call->n; i++)
         dtn_sched_send_eager(sched, dtn_neighbour(call, i),
-                        dtn_span_at(call->me, DTN_IN, 0), 0);
+                             dtn_span_at(call->me, DTN_IN, 0), 0);
     for (int i = 1; i < call->n; i++)
         dtn_sched_recv_eager(sched, dtn_neighbour(call, -i),
-                        dtn_span_at(call->me, DTN_OUT, 0), 0);
+                             dtn_span_at(call->me, DTN_OUT, 0), 0);
     return dtn_emit_end(sched, err);
 }

@@ -1,6 +1,6 @@
 /* emit.h - helpers of all emitters: spans, blocks, signals to all peers */
-#ifndef DTN_COLL_EMIT_H
-#define DTN_COLL_EMIT_H
+#ifndef DTN_EMIT_EMIT_H
+#define DTN_EMIT_EMIT_H
 
 #include "sched/call.h"
 #include "sched/sched.h"
@@ -8,9 +8,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-
-struct dtn_call;
-struct dtn_sched;
 
 static inline struct dtn_span dtn_span_at(int rank, enum dtn_space space,
                                           size_t offset)

@@ -4,8 +4,8 @@
  *     exchange_cut.c  partners and the number of rounds
  *     parcels.c       pieces cut to the size of a window
  */
-#ifndef DTN_COLL_EXCHANGE_H
-#define DTN_COLL_EXCHANGE_H
+#ifndef DTN_EMIT_EXCHANGE_H
+#define DTN_EMIT_EXCHANGE_H
 
 #include "sched/emit/parcels.h"
 #include "dtensor.h"

@@ -172,7 +172,7 @@ bool dtn_share_mixed(const struct dtn_hierarchy *h)
 struct dtn_range dtn_rail_block(const struct dtn_hierarchy *h, int rail)
 {
     return dtn_range_split(h->call->count * dtensor_dtype_size(h->call->dtype),
-                   h->nrails, rail);
+                           h->nrails, rail);
 }
 
 struct dtn_range dtn_rail_part(const struct dtn_hierarchy *h, int rail,

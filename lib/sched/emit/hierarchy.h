@@ -8,7 +8,6 @@
 #include <stdbool.h>
 
 struct dtn_call;
-struct dtn_sched;
 
 /* Hosts are numbered in the order in which positions name them.  The positions
  * on a host are its *locals*, in order.  The first `nrails` locals of each host
@@ -86,7 +85,7 @@ enum dtn_local_pairs {
     DTN_PAIRS_SCATTER             /* the same the other way round             */
 };
 
-/* tell: signal to those locals.  hear: wait for the signals of those locals. */
+/* Signal to those locals; wait for their signals. */
 void dtn_local_signal(const struct dtn_hierarchy *h, enum dtn_tag tag,
                       enum dtn_local_pairs pairs);
 void dtn_local_wait(const struct dtn_hierarchy *h, enum dtn_tag tag,

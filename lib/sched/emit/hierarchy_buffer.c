@@ -421,7 +421,7 @@ int dtn_emit_barrier_hierarchical(const struct dtn_call *call,
         int from = dtn_host_after(&h, h.nhosts - d);
 
         dtn_sched_send_eager(sched, dtn_local_at(&h, dtn_host_after(&h, d), 0),
-                        nothing, 0);
+                             nothing, 0);
         dtn_sched_recv_eager(sched, dtn_local_at(&h, from, 0), nothing, 0);
     }
     for (int l = 1; l < dtn_locals(&h, h.host); l++)

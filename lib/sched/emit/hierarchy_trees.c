@@ -17,6 +17,7 @@
 #include "sched/emit/hierarchy_trees.h"
 #include "sched/emit/trees.h"
 #include "sched/sched.h"
+#include "sched/units.h"
 #include "dtensor.h"
 
 #include <stdbool.h>
@@ -65,7 +66,7 @@ int dtn_trees_begin(struct dtn_trees *tr, const char *name,
     for (int t = 0; t < 2; t++)
         tr->tree[t] = dtn_tree_make(tr->h.nhosts, tr->root_host, tr->h.host,
                                     t);
-    tr->height = dtn_tree_height(tr->h.nhosts);
+    tr->height = dtn_levels_of(tr->h.nhosts);
     longest = trees_half(tr, 0, 0).bytes;
     tr->chunks = 1;
     while (tr->chunks < CHUNKS_MAX

@@ -1,6 +1,6 @@
 /* parcels.h - private to the emitter of exchanges: pieces cut to window size */
-#ifndef DTN_COLL_PARCELS_H
-#define DTN_COLL_PARCELS_H
+#ifndef DTN_EMIT_PARCELS_H
+#define DTN_EMIT_PARCELS_H
 
 #include "sched/exchange.h"
 

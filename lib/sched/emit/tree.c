@@ -259,9 +259,9 @@ int dtn_emit_barrier_tree(const struct dtn_call *call, struct dtn_sched *sched,
     dtn_emit_begin(sched, "barrier tree", call);
     for (int d = 1; d < call->n; d *= 2) {
         dtn_sched_send_eager(sched, dtn_neighbour(call, d),
-                        dtn_span_at(call->me, DTN_IN, 0), 0);
+                             dtn_span_at(call->me, DTN_IN, 0), 0);
         dtn_sched_recv_eager(sched, dtn_neighbour(call, -d),
-                        dtn_span_at(call->me, DTN_OUT, 0), 0);
+                             dtn_span_at(call->me, DTN_OUT, 0), 0);
     }
     return dtn_emit_end(sched, err);
 }

@@ -92,12 +92,3 @@ struct dtn_tree dtn_tree_make(int n, int root, int me, int t)
     }
     return tree;
 }
-
-int dtn_tree_height(int n)
-{
-    int height = 0;
-
-    while (1 << height < n)
-        height++;
-    return height;
-}

@@ -16,7 +16,4 @@ struct dtn_tree {
  */
 struct dtn_tree dtn_tree_make(int n, int root, int me, int t);
 
-/* Levels below the root. */
-int dtn_tree_height(int n);
-
 #endif

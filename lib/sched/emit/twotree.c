@@ -25,6 +25,7 @@
 #include "sched/emit/emit.h"
 #include "sched/emit/trees.h"
 #include "sched/sched.h"
+#include "sched/units.h"
 #include "dtensor.h"
 
 #include <stdbool.h>
@@ -91,7 +92,7 @@ static struct twotree twotree_make(const struct dtn_call *call,
            && tt.slot_bytes > (size_t)tt.chunks * CHUNK_BYTES)
         tt.chunks++;
     tt.slot_bytes = dtn_range_split(tt.slot_bytes, tt.chunks, 0).bytes;
-    tt.height = dtn_tree_height(call->n);
+    tt.height = dtn_levels_of(call->n);
     for (int t = 0; t < 2; t++)
         tt.place[t].acc = place_slots(&tt, call->me, t);
     return tt;
