@@ -25,8 +25,8 @@ struct dtensor_machine {
                                /* "file:PATH", a trace of them                */
     const char *slow;          /* "RANK:FACTOR,...": CPUs that are slower     */
     const char *failed;        /* "KIND:NUMBER,...": links that are down      */
-    double gap_ns;             /* g: least time between two messages of a     */
-                               /* network device                              */
+    double gap_ns;             /* g: least time between two messages that a   */
+                               /* network device sends, or that it receives   */
     double notice_ns;          /* o of the receiver, for each signal          */
 };
 

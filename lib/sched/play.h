@@ -22,8 +22,8 @@ struct dtn_play_wire {
     double latency_ns;            /* L: from the port to the receiver         */
     double post_ns;               /* o of the sender, for each put and signal */
     double notice_ns;             /* o of the receiver, for each signal taken */
-    double gap_ns;                /* g: least time between two messages of a  */
-                                  /* port                                     */
+    double gap_ns;                /* g: least time between two messages that  */
+                                  /* a port sends, or that it receives        */
     double byte_ns;               /* G: of a port, or of the CPU in a host    */
 };
 

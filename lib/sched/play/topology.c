@@ -125,7 +125,7 @@ static void ports_add(struct dtn_topology *topology, int hosts,
         .byte_ns = far->byte_ns });
     dtn_level_add(topology, (struct dtn_level){
         .name = "in", .count = hosts * topology->rails,
-        .byte_ns = far->byte_ns });
+        .gap_ns = far->gap_ns, .byte_ns = far->byte_ns });
 }
 
 int dtn_topology_read(const char *text, int hosts,
