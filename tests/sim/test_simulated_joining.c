@@ -4,10 +4,10 @@
  * would not fit into one process: each joins, gathers a blob of every rank, and
  * watches.  Then one dies, and all others must name it soon.  What each sends
  * is held against a model, which also says it for more ranks than fit here.
- * In other jobs one rank is never started, starts late or too late, or has
- * other settings.
+ * In other jobs the rank ODD is never started, starts late or too late, has
+ * other settings, is of another job, or says that it is the next rank.
  *
- *     test_simulated_joining [RANKS [PER_HOST [SEED]]]
+ *     test_simulated_joining [RANKS [PER_HOST [SEED [ODD]]]]
  *
  * Without this test, a tree of 64 hosts would be tried for the first time by
  * who owns 64 hosts.
@@ -49,17 +49,38 @@ static const struct odd {
     int rc;                       /* what the others return                   */
     const char *words;            /* in their errors                          */
     int64_t within_ns;            /* from the start until all know            */
+    const char *job;              /* DTN_JOB; NULL: that of all               */
+    int poses;                    /* added to its rank                        */
 } odds[] = {
-    { "one is never started", -1, "", DTENSOR_ETIME, "did not join within 8.0 "
-      "s (is it started?", 8000 * MS + SOON_NS },
-    { "one is 3 s late", 3000 * MS, "", 0, "", 3000 * MS + SOON_NS },
-    { "one is 12 s late, for which nobody waits", 12000 * MS, "",
-      DTENSOR_ETIME, "did not join within 8.0 s", 8000 * MS + SOON_NS },
-    { "one has other settings", 0, "[cluster] name = \"other\"\n",
-      DTENSOR_EMISMATCH, "started with other settings: ", SOON_NS },
+    { .claim = "one is never started", .late_ns = -1, .identity = "",
+      .rc = DTENSOR_ETIME, .within_ns = 8000 * MS + SOON_NS,
+      .words = "did not join within 8.0 s (is it started?" },
+    { .claim = "one is 3 s late", .late_ns = 3000 * MS, .identity = "",
+      .within_ns = 3000 * MS + SOON_NS, .words = "" },
+    { .claim = "one is 12 s late, for which nobody waits", .identity = "",
+      .late_ns = 12000 * MS, .rc = DTENSOR_ETIME,
+      .within_ns = 8000 * MS + SOON_NS, .words = "did not join within 8.0 s" },
+    { .claim = "one has other settings", .rc = DTENSOR_EMISMATCH,
+      .identity = "[cluster] name = \"other\"\n", .within_ns = SOON_NS,
+      .words = "started with other settings: " },
+    { .claim = "one is of another job", .identity = "", .rc = DTENSOR_ETIME,
+      .within_ns = 8000 * MS + SOON_NS, .words = "did not join within 8.0 s",
+      .job = "another" },
+    { .claim = "one says that it is the next one", .identity = "",
+      .rc = DTENSOR_EMISMATCH, .within_ns = SOON_NS, .poses = 1,
+      .words = "was started twice" },
 };
 static const struct odd *odd;     /* of the victim; NULL: it dies             */
 static int64_t died_ns;
+
+static const char *rank_env(int rank, const char *name)
+{
+    const bool is_odd = odd && rank == victim;
+
+    if (is_odd && odd->job && strcmp(name, "DTN_JOB") == 0)
+        return odd->job;
+    return sim_job_env(is_odd ? rank + odd->poses : rank, name);
+}
 
 static void rank_watch(struct dtn_boot *boot, int rank)
 {
@@ -133,13 +154,14 @@ static void check(const struct sim_options *options)
 /* All others return the same, in time, and name the odd rank. */
 static void check_odd(const struct sim_options *options)
 {
+    const int named = victim + odd->poses;
     char name[32];
 
-    snprintf(name, sizeof name, "rank %d ", victim);
+    snprintf(name, sizeof name, "rank %d ", named);
     for (int r = 0; r < options->nranks; r++) {
         const struct outcome *one = &outcomes[r];
         const bool right = one->rc == odd->rc && strstr(one->text, odd->words)
-            && (odd->rc == 0 ? one->right : one->culprit == victim
+            && (odd->rc == 0 ? one->right : one->culprit == named
                                             && strstr(one->text, name));
 
         if (r == victim)
@@ -203,6 +225,8 @@ static void test_odd(struct sim_options options)
     options.fault = (struct sim_fault){ .kind = SIM_NONE };
     options.end = check_odd;
     for (odd = odds; odd < odds + DTN_COUNT(odds); odd++) {
+        if (odd->poses && victim % sim_job.per_host == 0)
+            continue;                       /* its host lacks a leader        */
         memset(outcomes, 0, sizeof outcomes);
         wrong = 0;
         named_ns = 0;
@@ -219,7 +243,8 @@ int main(int argc, char **argv)
     struct sim_options options = {
         .seed = argc > 3 ? strtoull(argv[3], NULL, 0) : 1,
         .latency_ns = 100000, .limit_ns = 60000 * MS,
-        .main = rank_run, .env = sim_job_env, .end = check,
+        .main = rank_run,
+        .env = rank_env, .end = check,
     };
     struct sim_result result;
 
@@ -229,7 +254,7 @@ int main(int argc, char **argv)
     sim_job.per_host = argc > 2 ? atoi(argv[2]) : PER_HOST;
     sim_job.hosts = sim_job.n / sim_job.per_host;
     sim_job_write();
-    victim = sim_job.n / 2 + 1;
+    victim = argc > 4 ? atoi(argv[4]) : sim_job.n / 2 + 1;
     options.nranks = sim_job.n;
     options.ranks_per_host = sim_job.per_host;
     options.fault = (struct sim_fault){ .kind = SIM_KILL, .rank = victim,
