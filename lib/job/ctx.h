@@ -202,9 +202,7 @@ int dtn_ctx_open_device(struct dtensor_ctx *ctx, struct dtensor_error *err);
 /* Let this transport reach the memory of the device, if one is open. */
 void dtn_ctx_attach_device(struct dtensor_ctx *ctx, struct dtn_transport *tp);
 
-/* Set ctx->asks if the program has loaded CUDA.  Takes about 1 us, unless it is
- * set: see ctx->asks before where that matters.
- */
+/* Set ctx->asks if the program has loaded CUDA. */
 void dtn_ctx_look_out(struct dtensor_ctx *ctx);
 
 /* May the program use the buffer?  `what` begins the words of an error.  If it

@@ -3,13 +3,15 @@
  * Each case is a process of its own, because a process loads one driver.
  *
  * Without this test, a job on a machine without a driver, or with one that is
- * too old, would crash on a call that is not there, or say only "error".
+ * too old, would crash on a call that is not there, or say only "error"; or each
+ * send of a group would search the driver in twelve folders, 20 us long.
  */
 #include "device/cuda/driver.h"
 #include "dtensor.h"
 #include "tests/support/standin.h"
 #include "tests/support/tap.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,13 +55,39 @@ static int tell(void)
     return 0;
 }
 
+/* The linker sends the library's calls of dlopen() here. */
+void *__real_dlopen(const char *name, int flags);
+void *__wrap_dlopen(const char *name, int flags);
+
+static int opened;
+
+void *__wrap_dlopen(const char *name, int flags)
+{
+    opened++;
+    return __real_dlopen(name, flags);
+}
+
+/* Is the driver found when the program loads it, and not searched before? */
+static int look(void)
+{
+    int before = 0;
+
+    for (int i = 0; i < 100; i++)
+        before += dtn_cuda_driver_is_loaded();
+    printf("found %d, searched %d times\n", before, opened);
+    if (!__real_dlopen("libcuda.so.1", RTLD_LAZY))
+        printf("%s\n", dlerror());
+    printf("then found %d\n", dtn_cuda_driver_is_loaded());
+    return 0;
+}
+
 /* ------------------------------------------------------------- the cases -- */
 
-/* What tell() prints where LD_LIBRARY_PATH is `folder` and the environment has
- * `variable`, NULL: none.  Good until the next call.
+/* What the case `name` prints where LD_LIBRARY_PATH is `folder` and the
+ * environment has `variable`, NULL: none.  Good until the next call.
  */
-static const char *told(const char *folder, const char *variable,
-                        const char *value)
+static const char *told_by(const char *name, const char *folder,
+                           const char *variable, const char *value)
 {
     static char text[4096];
     size_t n = 0;
@@ -74,7 +102,7 @@ static const char *told(const char *folder, const char *variable,
         if (variable)
             setenv(variable, value, 1);
         dup2(end[1], STDOUT_FILENO);
-        execl("/proc/self/exe", "test_cuda_driver", "tell", (char *)NULL);
+        execl("/proc/self/exe", "test_cuda_driver", name, (char *)NULL);
         _exit(1);
     }
     close(end[1]);
@@ -84,6 +112,12 @@ static const char *told(const char *folder, const char *variable,
     close(end[0]);
     wait(NULL);
     return text;
+}
+
+static const char *told(const char *folder, const char *variable,
+                        const char *value)
+{
+    return told_by("tell", folder, variable, value);
 }
 
 static void says(const char *claim, const char *text, const char *words)
@@ -117,6 +151,16 @@ static void test_drivers(void)
     says("... it has no graphs", text, "has no cuStreamBatchMemOp "
          "(CUDA 11.7)\n");
     ok(!strstr(text, "cuMemMap"), "... but shared memory");
+}
+
+static void test_look(void)
+{
+    const char *text = told_by("look", standin_folder(""), NULL, NULL);
+
+    says("a driver that nobody loaded is searched once", text,
+         "found 0, searched 1 times\n");
+    says("... and found when the program has loaded it", text,
+         "then found 1\n");
 }
 
 static void test_no_driver(void)
@@ -187,11 +231,12 @@ int main(int argc, char *argv[])
     char file[600];
 
     if (argc > 1)
-        return tell();
+        return strcmp(argv[1], "look") == 0 ? look() : tell();
     snprintf(file, sizeof file, "%s/libcuda.so.1", standin_folder("old"));
     if (access(file, R_OK) < 0)
         return skip_all("the stand-in was not built");
     test_drivers();
+    test_look();
     test_no_driver();
     test_broken_driver();
     return done();

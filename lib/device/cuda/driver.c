@@ -11,7 +11,9 @@
 #include "dtensor.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,6 +39,8 @@ static struct dtn_cuda_driver loaded;
 static pid_t loaded_by;           /* 0: nobody                                */
 static struct dtn_cuda_driver seen;        /* that the program has loaded     */
 static bool was_seen;             /* it is filled in                          */
+static _Atomic unsigned long long loads_without; /* loads of the process when */
+                                  /* the driver was not among them            */
 
 static int library_open(struct library *library, int flags,
                         struct dtensor_error *err)
@@ -175,12 +179,27 @@ int dtn_cuda_driver_load(const struct dtn_cuda_driver **driverp,
     return rc;
 }
 
+static int loads_of(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    (void)size;
+    *(unsigned long long *)arg = info->dlpi_adds;
+    return 1;                     /* every object has the same number         */
+}
+
+/* To look for a library that is not loaded, dlopen() searches all folders. */
 bool dtn_cuda_driver_is_loaded(void)
 {
-    void *handle = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    unsigned long long loads = 0;
+    void *handle;
 
+    dl_iterate_phdr(loads_of, &loads);
+    if (loads != 0 && loads == loads_without)
+        return false;
+    handle = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
     if (handle)
         dlclose(handle);
+    else
+        loads_without = loads;
     return handle != NULL;
 }
 
