@@ -15,10 +15,12 @@
 #include "base/error.h"
 #include "boot/frame.h"
 #include "boot/state.h"
+#include "boot/tree.h"
 #include "boot/words.h"
 #include "cluster/cluster.h"
 #include "dtensor.h"
 
+#include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
@@ -27,6 +29,19 @@ bool dtn_boot_drain_waits(const struct dtn_boot *boot)
 {
     return boot->failure.code != 0 && boot->seq == 0 && !boot->expired
         && boot->narrived < boot->nexpected;
+}
+
+/* The first rank of a host may look for other hosts for some time, and then
+ * print the error.  A launcher ends all ranks when one has ended, so the others
+ * of the host must not be earlier.
+ */
+bool dtn_boot_drain_follows(const struct dtn_boot *boot)
+{
+    struct pollfd up = { boot->up.link.io.fd, 0, 0 };
+
+    return boot->state == DTN_BOOT_DRAINING && boot->unfit && boot->seq == 0
+        && dtn_boot_tree_leader(boot, boot->rank) != boot->rank && up.fd >= 0
+        && poll(&up, 1, 0) == 0;
 }
 
 /* A child has not read its answer, long after the deadline. */
@@ -67,7 +82,7 @@ static void drain_drop(struct dtn_boot *boot)
 
 void dtn_boot_drain_look(struct dtn_boot *boot, bool sent, int64_t now)
 {
-    if (sent && !dtn_boot_drain_waits(boot)) {
+    if (sent && !dtn_boot_drain_waits(boot) && !dtn_boot_drain_follows(boot)) {
         boot->state = DTN_BOOT_OVER;
     } else if (now >= boot->until_ns) {
         drain_late(boot);

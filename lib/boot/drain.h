@@ -10,6 +10,11 @@ struct dtn_boot;
 /* Must a failure still reach children that have not connected yet? */
 bool dtn_boot_drain_waits(const struct dtn_boot *boot);
 
+/* Does this rank, which cannot take part, stay until the first rank of its host
+ * has left?
+ */
+bool dtn_boot_drain_follows(const struct dtn_boot *boot);
+
 /* While draining: is the round over?  `sent`: the sockets have taken all. */
 void dtn_boot_drain_look(struct dtn_boot *boot, bool sent, int64_t now);
 

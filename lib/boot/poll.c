@@ -76,11 +76,12 @@ static int64_t poll_wake(const struct dtn_boot *boot)
  */
 static nfds_t poll_fixed(const struct dtn_boot *boot)
 {
-    bool up = boot->state != DTN_BOOT_DRAINING;
+    const bool up = boot->state != DTN_BOOT_DRAINING;
+    const struct pollfd left = { boot->up.link.io.fd, 0, 0 };
     const struct pollfd fixed[DTN_BOOT_FIXED_POLLS] = {
         { boot->unix_fd, POLLIN, 0 },
         { boot->tcp_fd, POLLIN, 0 },
-        poll_link(&boot->up.link, up),
+        dtn_boot_drain_follows(boot) ? left : poll_link(&boot->up.link, up),
         poll_link(&boot->aside.link, up),
         poll_link(&boot->down[0].link, true),
         poll_link(&boot->down[1].link, true)

@@ -6,9 +6,11 @@
 # killed.  All other ranks have the error to print.  One of them prints it, also
 # if ranks have no connection to each other, and it names the rank that was
 # killed and its host.  Beside that the launcher says which of its processes was
-# killed by which signal.
+# killed by which signal.  A cluster file of other hosts is one line, too,
+# although the rank that prints it first waits for ranks that start late.
 #
-# Without this test, each of a thousand ranks could print the same error.
+# Without this test, each of a thousand ranks could print the same error, or the
+# launcher could end the one that prints it before it has done so.
 . "$top_srcdir/tests/tap.sh"
 . "$top_srcdir/tests/job/hosts.sh"     # all_run
 dir=$(mktemp -d) && cd "$dir" || exit 99
@@ -57,4 +59,13 @@ while IFS='|' read -r hosts each wire victim; do
     ok $good "$hosts hosts of $each ranks over $wire: the loss of rank $victim \
 is one line of $((n - 1)) ranks"
 done <<<"$cases"
+
+job_file 2 2 shm >job.ini
+# shellcheck disable=SC2016 # of the ranks
+timeout -k 1 100 env DTN_HOST=other "$top_builddir/dtensor-run" -n 4 -C job.ini \
+    bash -c '[ "$DTN_RANK" -lt 2 ] || sleep 1.5; exec "$0" running.other' \
+    "$top_builddir/tests/job/telling_job" 2>said
+is "the file has other hosts: one line, of a rank that waits for late ones" \
+    "$(grep -v '^dtensor-run: ' said)" "rank 0 runs on other (DTN_HOST), \
+job.ini puts it on n1: start it there, or set DTN_HOST=n1 to play that host"
 done_testing
