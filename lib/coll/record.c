@@ -137,8 +137,9 @@ char *dtn_record_describe(const struct dtn_call_record *record, char *buf,
         snprintf(buf, size, "%s", record->text);
     else if (coll >= DTN_NCOLLS)
         snprintf(buf, size, "?");
-    else if (coll == DTN_COLL_BARRIER)
-        snprintf(buf, size, "barrier");
+    else if (coll == DTN_COLL_BARRIER || (coll == DTN_COLL_PAIRS
+                                          && record->kind < DTN_RECORD_SENT))
+        snprintf(buf, size, "%s", dtn_coll_name(coll));
     else if (record->kind == DTN_RECORD_SENT
              || record->kind == DTN_RECORD_RECEIVED)
         edge_words(record, coll, dtype, buf, size);

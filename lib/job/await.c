@@ -289,14 +289,14 @@ int dtn_await_expired(struct dtensor_ctx *ctx, int peer, int64_t since_ns)
 
     if (lost >= 0)
         return await_gone(ctx, lost, "died or left");
+    dtn_stall_words(ctx, peer, since_ns, does, sizeof does);
     return dtn_poison(
         ctx, DTENSOR_ETIME, peer,
         "waited %s for %s, which is "
-        "alive%s (is it in another call, or stopped? see "
-        "[transport] op_timeout)",
+        "alive%s (%ssee [transport] op_timeout)",
         dtn_format_time(dtn_now_ns() - since_ns, time, sizeof time),
         dtn_world_rank_name(&ctx->world, peer, name, sizeof name),
-        dtn_stall_words(ctx, peer, since_ns, does, sizeof does));
+        does, *does ? "" : "is it in another call, or stopped? ");
 }
 
 int dtn_await_progress(struct dtensor_ctx *ctx, int peer, bool listening,

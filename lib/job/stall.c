@@ -103,13 +103,30 @@ static const char *stall_apart(const struct dtensor_ctx *ctx, int rank,
     return buf;
 }
 
-static void stall_same(const struct dtensor_ctx *ctx, int rank, char *buf,
+/* Does this rank wait until it may send, for a rank that waits in a message?
+ * Both may send first.
+ */
+static bool stall_sends(const struct dtensor_ctx *ctx,
+                        const struct dtn_rank_status *status)
+{
+    struct dtn_call_record step;
+
+    return status && status->waits && status->call.group == 0
+        && ctx->describer->waits(ctx, &step) && step.group == 0
+        && step.kind == DTN_RECORD_SENT;
+}
+
+static void stall_same(const struct dtensor_ctx *ctx, int rank,
+                       const struct dtn_rank_status *status, char *buf,
                        size_t size)
 {
     char why[320];
 
     stall_apart(ctx, rank, why, sizeof why);
-    snprintf(buf, size, "waits in the same call%s%s", *why ? "; " : "", why);
+    snprintf(buf, size, "%s%s%s", stall_sends(ctx, status)
+             ? "waits in a send or recv too: if both send, one has to receive "
+             "first, or both use dtensor_group_begin()"
+             : "waits in the same call", *why ? "; " : "", why);
 }
 
 static void stall_peer(const struct dtensor_ctx *ctx, int peer,
@@ -123,7 +140,7 @@ static void stall_peer(const struct dtensor_ctx *ctx, int peer,
     stall_last(ctx, &mine);
     same = status->call.fingerprint == mine.fingerprint;
     if (status->waits && same)
-        stall_same(ctx, peer, buf, size);
+        stall_same(ctx, peer, status, buf, size);
     else if (status->waits)
         snprintf(buf, size, "waits in %s",
                  stall_call(ctx, &status->call, call, sizeof call));
@@ -150,9 +167,20 @@ char *dtn_stall_words(const struct dtensor_ctx *ctx, int peer, int64_t since_ns,
     return buf;
 }
 
+/* The call, or of messages the one that waits. */
+static void stall_step(const struct dtensor_ctx *ctx,
+                       const struct dtn_call_record *call,
+                       struct dtn_call_record *step)
+{
+    if (call->group != 0 || !ctx->describer->waits(ctx, step)
+        || step->group != 0)
+        *step = *call;
+    step->number = step->group != 0 ? step->number : 0;
+}
+
 /* Log one line.  If the peer waits itself, it is not the cause, and the line
- * needs DTN_LOG=info, unless the two cannot connect.  dtensor-run asks for
- * these lines only.
+ * needs DTN_LOG=info, unless the two cannot connect or may both send first.
+ * dtensor-run asks for these lines only.
  */
 static void stall_log(struct dtensor_ctx *ctx, int peer, int64_t waited_ns,
                       const struct dtn_rank_status *status)
@@ -160,16 +188,19 @@ static void stall_log(struct dtensor_ctx *ctx, int peer, int64_t waited_ns,
     struct dtn_call_record mine = { .kind = DTN_RECORD_NOTHING };
     char call[DTN_RECORD_TEXT + 48], name[320], time[32];
     char does[DTN_RECORD_TEXT + 340] = "does not say what it does", why[320];
+    struct dtn_call_record step;
 
     stall_last(ctx, &mine);
+    stall_step(ctx, &mine, &step);
     if (status)
         stall_peer(ctx, peer, status, does, sizeof does);
     dtn_log(&ctx->log, status && status->waits
             && status->call.fingerprint == mine.fingerprint
+            && !stall_sends(ctx, status)
             && !*stall_apart(ctx, peer, why, sizeof why) ? DTN_LOG_INFO
                                                          : DTN_LOG_STALL,
             "stall: %s, has waited %s for %s, which %s",
-            stall_call(ctx, &mine, call, sizeof call),
+            stall_call(ctx, &step, call, sizeof call),
             dtn_format_time(waited_ns, time, sizeof time),
             dtn_world_rank_name(&ctx->world, peer, name, sizeof name), does);
 }

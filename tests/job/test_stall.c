@@ -3,7 +3,8 @@
  * Four ranks.  The last one sleeps, computes, or is never in time, while the
  * others wait for it.  Their log must say so, once in each rank, with the call
  * and its number on both sides; then the calls go on.  Where the deadline
- * passes, the error says the same.
+ * passes, the error says the same.  Two ranks that both send first, and would
+ * wait for each other until then, are told what to do.
  *
  * Without this test, a user would learn after op_timeout, 10 minutes, that the
  * job stands, and nothing about the rank that is late.
@@ -36,6 +37,7 @@ struct play {
     bool computes;                /* the late rank does, or it sleeps         */
     bool chain;                   /* rank 2 waits for it in another call      */
     bool never;                   /* it never calls                           */
+    bool sends;                   /* all send before they receive             */
     _Atomic int ended;            /* ranks whose call has failed              */
     int rc[RANKS];
     struct dtensor_error err[RANKS];
@@ -89,6 +91,19 @@ static int sum(struct job *job, const char *mesh, struct dtensor_error *err)
     return dtensor_allreduce(over, x, x, 4, DTENSOR_F32, DTENSOR_SUM, err);
 }
 
+/* Ranks 0 and 1, and 2 and 3, send first what no signal can have. */
+static int send_first(struct job *job, const struct dtensor_mesh *world,
+                      struct dtensor_error *err)
+{
+    static char block[1 << 20];
+    const int peer = dtensor_rank(job->ctx) ^ 1;
+    const int rc = dtensor_send(world, peer, block, sizeof block, DTENSOR_U8,
+                                err);
+
+    return rc != 0 ? rc : dtensor_recv(world, peer, block, sizeof block,
+                                       DTENSOR_U8, err);
+}
+
 static void rank_waits(int rank, int n, void *arg)
 {
     struct play *play = arg;
@@ -103,11 +118,13 @@ static void rank_waits(int rank, int n, void *arg)
     good(dtensor_mesh_find(job->ctx, "world", &world, &job->err));
     if (!play->first)
         good(dtensor_barrier(world, &job->err));
-    if (rank == LATE)
+    if (play->sends)
+        rc = send_first(job, world, err);
+    else if (rank == LATE)
         be_late(play);
     if (play->chain && rank >= 2)
         rc = sum(job, "pair", err);
-    if (rc == 0 && !play->never && (!play->chain || rank < 3))
+    if (rc == 0 && !play->never && !play->sends && (!play->chain || rank < 3))
         rc = sum(job, play->chain ? "trio" : "world", err);
     if (play->never && rank != LATE)
         rc = sum(job, "world", err);
@@ -199,6 +216,19 @@ static void test_never(struct play *play)
        "it never calls: the error at the deadline says what it does");
 }
 
+static void test_send_first(struct play *play, const char *wire)
+{
+    static const char words[] = "waits in a send or recv too: if both send, "
+        "one has to receive first, or both use dtensor_group_begin()";
+    const char *text;
+
+    play->sends = true;
+    text = play_run(play, wire, "1500ms");
+    ok(strstr(text, "stall: send of 1048576 u8 to rank ")
+       && strstr(text, words) && strstr(play->err[0].text, words),
+       "all send first, over %s: the log and the error say what to do", wire);
+}
+
 #define BEGIN(play) (memset(play, 0, sizeof *(play)), (play))
 #define CALL "stall: allreduce of 4 f32 sum, no. 2 over 4 ranks, has waited "
 
@@ -225,6 +255,8 @@ int main(void)
     play->chain = true;
     test_late(play, "a rank waits in another call", "shm", LOST, play->awaited);
     test_never(BEGIN(play));
+    test_send_first(BEGIN(play), "shm");
+    test_send_first(BEGIN(play), "tcp");
     munmap(play, sizeof *play);
     return done();
 }
