@@ -23,10 +23,10 @@ extern "C" {
  * Collective: yes - all ranks of the mesh.   Blocks: until the file is on disk.
  * Owns:   nothing is kept.
  * Errors: ESYS    a file cannot be written: sys_errno and `rank` say why and
- *                 where.  EINVAL  the path is NULL, empty or too long, or hosts
- *                 do not share the file.  After both the context stays usable,
- *                 and all ranks have the same error.  ENOMEM;  and those of
- *                 dtensor_allreduce()
+ *                 where.  EINVAL  the path is NULL, empty or too long, or no
+ *                 regular file; or hosts do not share the file.  After both the
+ *                 context stays usable, and all ranks have the same error.
+ *                 ENOMEM;  and those of dtensor_allreduce()
  */
 int dtensor_save(const struct dtensor *t, const char *path,
                  struct dtensor_error *err);

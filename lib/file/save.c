@@ -101,13 +101,31 @@ static int save_gather(struct save *save, const struct dtensor *t,
     return dtn_redistribute(&t->spec, spec, t->local, save->elements, err);
 }
 
+/* The rename would put a file in the place of a device such as /dev/null. */
+static int save_replaces(const struct dtn_file *file, struct dtensor_error *err)
+{
+    struct stat old;
+    char words[400];
+
+    if (stat(file->path, &old) != 0 || S_ISREG(old.st_mode))
+        return 0;
+    return dtn_fail(err, DTENSOR_EINVAL, "%s is %s (give the name of a file)",
+                    dtn_file_words(file->spec.mesh->ctx, "save", file->path,
+                                   words, sizeof words),
+                    S_ISDIR(old.st_mode) ? "a directory" : "no regular file");
+}
+
 /* Position 0 makes the file, of its final size. */
 static int save_create(struct save *save, struct dtensor_error *err)
 {
     struct dtn_file *file = &save->file;
+    int rc;
 
     if (file->spec.mesh->group.me != 0)
         return 0;
+    rc = save_replaces(file, err);
+    if (rc != 0)
+        return rc;
     file->fd = open(save->part, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (file->fd < 0)
         return save_fail(save, " (the directory has to be there, and "

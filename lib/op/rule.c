@@ -38,7 +38,7 @@ static int rule_unknown(const char *name, struct dtensor_error *err)
     for (int i = 0; i < NAMES_MAX && dtensor_op_name(i); i++)
         known[i] = dtensor_op_name(i);
     return dtn_fail(err, DTENSOR_EINVAL, "op: no operator \"%s\" (%s)", name,
-                    dtensor_advise(name, known, "expected one of those of "
+                    dtensor_advise(name, known, "one of those of "
                                    "dtensor_op_infer(3)", advice,
                                    sizeof advice));
 }

@@ -141,6 +141,10 @@ static void wrong_specs(struct job *job, const char *path)
     refused(dtensor_save(t, "no/such/dir.npy", &job->err), DTENSOR_ESYS,
             ": no/such/dir.npy.part: No such file or "
             "directory (the directory has to be there, and writable)");
+    refused(dtensor_save(t, ".", &job->err), DTENSOR_EINVAL,
+            ": . is a directory (give the name of a file)");
+    refused(dtensor_save(t, "/dev/null", &job->err), DTENSOR_EINVAL,
+            ": /dev/null is no regular file");
     need(!none && meta.ndim == 77, "an output was written");
     dtensor_destroy(t);
 }

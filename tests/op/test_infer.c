@@ -251,6 +251,7 @@ static const struct {
     { "mm", "", "4:f32:R", "mm is matmul here" },
     { "cast/none", "", "4:f32:R", "no operator" },
     { "", "", "4:f32:R", "no operator \"\"" },
+    { "conv2d", "", "4:f32:R", "no operator \"conv2d\" (expected one of those" },
     { "matmul", "", "16x8:f32:S(0) 9x12:f32:S(1)",
       "matmul of 16x8 f32 S(0), 9x12 f32 S(1): dimension 0 of input 1 has "
       "9 elements, that of input 0 has 8" },
