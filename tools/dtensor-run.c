@@ -88,6 +88,8 @@ static int parse_ranks(const char *text)
     char *end;
     long n;
 
+    if (strcmp(text, "p") == 0)
+        usage_error("-np: the number of ranks is -n, such as -n 4");
     errno = 0;
     n = strtol(text, &end, 10);
     if (*text < '0' || *text > '9' || *end || errno || n < 1 ||

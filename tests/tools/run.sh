@@ -169,11 +169,27 @@ is "a report that cannot be made: exit 2" $? 2
 is "before anything starts" "$(head -1 <<<"$err")" "dtensor-run: --json \
 $dir/no/report: cannot make it: No such file or directory"
 
+# The kernel's count of such kills is a file of ours, in a namespace of mounts.
+echo oom_kill 7 >"$dir/count"
+if unshare -rm true 2>/dev/null; then
+    # shellcheck disable=SC2016 # of the shell of the rank
+    err=$(unshare -rm sh -c 'mount --bind "$1" /proc/vmstat && exec "$0" -n 1 \
+        sh -c "echo oom_kill 8 >\"$1\"; kill -9 \$\$"' "$run" "$dir/count" 2>&1)
+    matches "a rank that the kernel kills for lack of memory: why" "$err" \
+        '^dtensor-run: rank 0 .*9 \(Killed\), and this machine was out of memory \(see dmesg\)$'
+else
+    skip_test "a rank that the kernel kills for lack of memory" "no namespaces"
+fi
+
 # ------------------------------------------------------------ the program ---
 err=$("$run" -n 8 "$dir/nosuch" 2>&1)
 is "a program that is not there: exit 127" $? 127
 is "said once, not by each rank" "$err" \
     "dtensor-run: cannot run $dir/nosuch: No such file or directory"
+ln -s /bin/true "$dir/here"
+err=$(cd "$dir" && "$run" -n 8 here 2>&1)
+is "a program that is here, and not in PATH" "$err" \
+    "dtensor-run: cannot run here: it is not in PATH; here it is ./here"
 err=$("$run" -n 8 "$top_srcdir/configure.ac" 2>&1)
 is "a program that cannot be run: exit 126" $? 126
 is "said once too" "$err" \
@@ -198,6 +214,8 @@ usage "unknown short option" "-z: no such option" -lz true
 usage "a value is missing" "option -n needs a value" -n
 usage "no program" "no program to run" -n 2
 usage "no ranks" '-n "0": expected a number of ranks from 1 to 1024' -n 0 true
+usage "the option of mpirun" "-np: the number of ranks is -n, such as -n 4" \
+    -np 4 true
 usage "too many ranks" \
     '-n "1025": expected a number of ranks from 1 to 1024' -n1025 true
 usage "a number with a tail" \

@@ -101,11 +101,28 @@ static void job_kill(struct run *run)
 
 /* --------------------------------------------------------------- events --- */
 
+long run_memory_kills(void)
+{
+    FILE *file = fopen("/proc/vmstat", "re");
+    char line[200];
+    long kills = 0;
+
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "oom_kill %ld", &kills) == 1)
+            break;
+    if (file)
+        fclose(file);
+    return kills;
+}
+
 /* "rank 2 (pid 123) was killed by signal 9 (Killed); ending the other 3 ranks"
  */
 static void tell_cause(struct run *run)
 {
     const struct run_cause *cause = &run->cause;
+    const bool memory = WIFSIGNALED(cause->status)
+        && WTERMSIG(cause->status) == SIGKILL
+        && run_memory_kills() > run->memory_kills;
     char how[80], rest[40] = "";
 
     if (run->cause.told || run->told)
@@ -122,8 +139,9 @@ static void tell_cause(struct run *run)
     else if (run->running > 1)
         snprintf(rest, sizeof rest, "; ending the other %d ranks",
                  run->running);
-    dprintf(2, "dtensor-run: rank %d (pid %d) %s%s\n", cause->rank,
-            (int)cause->pid, how, rest);
+    dprintf(2, "dtensor-run: rank %d (pid %d) %s%s%s\n", cause->rank,
+            (int)cause->pid, how, memory ? ", and this machine was out of "
+            "memory (see dmesg)" : "", rest);
 }
 
 /* The time for the other ranks is over, or all have ended: the cause is final,

@@ -153,6 +153,7 @@ static void ranks_start(struct run *run)
 {
     const char *program = run->options->argv[0];
     int error = 0, rank;
+    bool here;
 
     for (rank = 0; rank < run->options->nranks && error == 0; rank++)
         error = rank_start(run, rank);
@@ -166,8 +167,11 @@ static void ranks_start(struct run *run)
         dprintf(2, "dtensor-run: cannot start rank %d: %s (see ulimit -u and "
                 "ulimit -n)\n", rank - 1, strerror(error));
     } else {
-        dprintf(2, "dtensor-run: cannot run %s: %s\n", program,
-                strerror(error));
+        here = error == ENOENT && !strchr(program, '/')
+            && access(program, X_OK) == 0;
+        dprintf(2, "dtensor-run: cannot run %s: %s%s\n", program,
+                here ? "it is not in PATH; here it is ./" : strerror(error),
+                here ? program : "");
     }
     run_end(run, SIGTERM);
 }
@@ -197,7 +201,8 @@ static bool run_init(struct run *run, const struct run_options *options,
     size_t n = (size_t)options->nranks;
     sigset_t set;
 
-    *run = (struct run){ .options = options, .before = before };
+    *run = (struct run){ .options = options, .before = before,
+                         .memory_kills = run_memory_kills() };
     sigprocmask(SIG_BLOCK, NULL, &set);
     run->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     run->pids = calloc(n, sizeof *run->pids);

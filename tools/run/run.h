@@ -51,6 +51,7 @@ struct run {
     const struct run_options *options;     /* the command line                */
     const struct run_before *before;       /* what the ranks get back         */
     int signals;                  /* signalfd                                 */
+    long memory_kills;            /* run_memory_kills() at the start          */
     pid_t *pids;                  /* [nranks], 0: not started or ended        */
     int running;                  /* ranks that have not ended                */
     struct run_cause {            /* the first cause of the failure           */
@@ -85,6 +86,9 @@ struct run_signal {
 };
 extern const struct run_signal run_signals[];
 extern const int run_nsignals;
+
+/* Processes that the kernel has killed for lack of memory since it started. */
+long run_memory_kills(void);
 
 /* Send `sig` to every child of this process. */
 void run_kill_children(int sig);
