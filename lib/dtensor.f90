@@ -7,9 +7,9 @@
 !
 ! Names, arguments and results are those of dtensor.h, whose pages say what each
 ! function does and which calls are collective.  A context, mesh or tensor is a
-! type(c_ptr), a text is a character(*), arrays of elements have any type.  A
-! result that is not 0 is an error, which dtensor_error_text(err) explains; the
-! other results are untouched then.
+! type(c_ptr), a text is a character(*), arrays of elements have any type; one
+! number is passed as an array, as [x].  A result that is not 0 is an error, which
+! dtensor_error_text(err) explains; the other results are untouched then.
 !
 ! The elements of a tensor are row-major, those of a Fortran array column-major:
 ! a tensor of shape [m, n] is an array a(n, m).  Dimensions and ranks count
@@ -93,6 +93,20 @@ module dtensor
             import :: c_int, c_ptr
             type(c_ptr), value, intent(in) :: mesh
         end function
+        integer(c_int) function dtensor_mesh_coord(mesh, rank, coord) &
+            bind(C, name="dtensor_mesh_coord")
+            import :: c_int, c_ptr
+            type(c_ptr), value, intent(in) :: mesh
+            integer(c_int), value, intent(in) :: rank
+            integer(c_int), intent(inout) :: coord(*)
+        end function
+        subroutine dtensor_spec_local(spec, rank, local_shape, offset) &
+            bind(C, name="dtensor_spec_local")
+            import :: c_int, c_int64_t, dtensor_spec
+            type(dtensor_spec), intent(in) :: spec
+            integer(c_int), value, intent(in) :: rank
+            integer(c_int64_t), intent(inout) :: local_shape(*), offset(*)
+        end subroutine
         integer(c_int) function dtensor_empty(spec, t, err) &
             bind(C, name="dtensor_empty")
             import :: c_int, c_ptr, dtensor_error, dtensor_spec
@@ -127,6 +141,13 @@ module dtensor
             import :: c_int, c_ptr, dtensor_error, dtensor_spec
             type(dtensor_spec), intent(in) :: spec
             type(c_ptr), intent(inout) :: t
+            type(dtensor_error), intent(inout) :: err
+        end function
+        integer(c_int) function dtensor_clone(t, copy, err) &
+            bind(C, name="dtensor_clone")
+            import :: c_int, c_ptr, dtensor_error
+            type(c_ptr), value, intent(in) :: t
+            type(c_ptr), intent(inout) :: copy
             type(dtensor_error), intent(inout) :: err
         end function
         integer(c_int) function dtensor_rand(spec, gen, t, err) &
@@ -318,6 +339,36 @@ module dtensor
             type(c_ptr), value, intent(in) :: mesh
             type(dtensor_error), intent(inout) :: err
         end function
+        integer(c_int) function dtensor_send(mesh, to, buf, count, dtype, &
+            err) bind(C, name="dtensor_send")
+            import :: c_int, c_ptr, c_size_t, dtensor_error
+            type(c_ptr), value, intent(in) :: mesh
+            integer(c_int), value, intent(in) :: to, dtype
+            type(*), dimension(*), intent(in), asynchronous :: buf
+            integer(c_size_t), value, intent(in) :: count
+            type(dtensor_error), intent(inout) :: err
+        end function
+        integer(c_int) function dtensor_recv(mesh, from, buf, count, dtype, &
+            err) bind(C, name="dtensor_recv")
+            import :: c_int, c_ptr, c_size_t, dtensor_error
+            type(c_ptr), value, intent(in) :: mesh
+            integer(c_int), value, intent(in) :: from, dtype
+            type(*), dimension(*), intent(inout), asynchronous :: buf
+            integer(c_size_t), value, intent(in) :: count
+            type(dtensor_error), intent(inout) :: err
+        end function
+        integer(c_int) function dtensor_group_begin(ctx, err) &
+            bind(C, name="dtensor_group_begin")
+            import :: c_int, c_ptr, dtensor_error
+            type(c_ptr), value, intent(in) :: ctx
+            type(dtensor_error), intent(inout) :: err
+        end function
+        integer(c_int) function dtensor_group_end(ctx, err) &
+            bind(C, name="dtensor_group_end")
+            import :: c_int, c_ptr, dtensor_error
+            type(c_ptr), value, intent(in) :: ctx
+            type(dtensor_error), intent(inout) :: err
+        end function
     end interface
 
 contains
@@ -374,7 +425,79 @@ contains
         rc = c_find(ctx, c_text(name), mesh, err)
     end function
 
-    ! A spec; its number of dimensions is the size of `shape`.
+    ! Ranks on a grid, of as many dimensions as `sizes` has; without `ranks` they
+    ! are 0, 1, 2, ...
+    integer(c_int) function dtensor_mesh_create(ctx, sizes, names, mesh, err, &
+        ranks) result(rc)
+        type(c_ptr), intent(in) :: ctx
+        integer(c_int), intent(in) :: sizes(:)
+        character(*), intent(in) :: names
+        type(c_ptr), intent(inout) :: mesh
+        type(dtensor_error), intent(inout) :: err
+        integer(c_int), intent(in), optional :: ranks(:)
+        interface
+            integer(c_int) function c_create(ctx, ndim, sizes, names, ranks, &
+                mesh, err) bind(C, name="dtensor_mesh_create")
+                import :: c_ptr, c_int, c_char, dtensor_error
+                type(c_ptr), value, intent(in) :: ctx
+                integer(c_int), value, intent(in) :: ndim
+                integer(c_int), intent(in) :: sizes(*)
+                character(kind=c_char), intent(in) :: names(*)
+                integer(c_int), intent(in), optional :: ranks(*)
+                type(c_ptr), intent(inout) :: mesh
+                type(dtensor_error), intent(inout) :: err
+            end function
+        end interface
+        rc = c_create(ctx, int(size(sizes), c_int), sizes, c_text(names), &
+            ranks, mesh, err)
+    end function
+
+    integer(c_int) function dtensor_mesh_slice(mesh, names, slice, err) &
+        result(rc)
+        type(c_ptr), intent(in) :: mesh
+        character(*), intent(in) :: names
+        type(c_ptr), intent(inout) :: slice
+        type(dtensor_error), intent(inout) :: err
+        interface
+            integer(c_int) function c_slice(mesh, names, slice, err) &
+                bind(C, name="dtensor_mesh_slice")
+                import :: c_ptr, c_int, c_char, dtensor_error
+                type(c_ptr), value, intent(in) :: mesh
+                character(kind=c_char), intent(in) :: names(*)
+                type(c_ptr), intent(inout) :: slice
+                type(dtensor_error), intent(inout) :: err
+            end function
+        end interface
+        rc = c_slice(mesh, c_text(names), slice, err)
+    end function
+
+    ! A spec on a mesh; its number of dimensions is the size of `shape`.
+    integer(c_int) function dtensor_spec_on(spec, mesh, placements, dtype, &
+        shape, err) result(rc)
+        type(dtensor_spec), intent(inout) :: spec
+        type(c_ptr), intent(in) :: mesh
+        character(*), intent(in) :: placements
+        integer(c_int), intent(in) :: dtype
+        integer(c_int64_t), intent(in) :: shape(:)
+        type(dtensor_error), intent(inout) :: err
+        interface
+            integer(c_int) function c_spec_on(spec, mesh, placements, dtype, &
+                ndim, shape, err) bind(C, name="dtensor_spec_on")
+                import :: c_ptr, c_int, c_int64_t, c_char, dtensor_error, &
+                    dtensor_spec
+                type(dtensor_spec), intent(inout) :: spec
+                type(c_ptr), value, intent(in) :: mesh
+                character(kind=c_char), intent(in) :: placements(*)
+                integer(c_int), value, intent(in) :: dtype, ndim
+                integer(c_int64_t), intent(in) :: shape(*)
+                type(dtensor_error), intent(inout) :: err
+            end function
+        end interface
+        rc = c_spec_on(spec, mesh, c_text(placements), dtype, &
+            int(size(shape), c_int), shape, err)
+    end function
+
+    ! The same on the mesh of that name.
     integer(c_int) function dtensor_spec_init(spec, ctx, mesh, placements, &
         dtype, shape, err) result(rc)
         type(dtensor_spec), intent(inout) :: spec

@@ -6,12 +6,17 @@
  * get() gives the pointer that the functions of dtensor.h take, for what has no
  * member here.  The namespace is dt, since `dtensor` is a struct of C.
  *
- *   dt::context job;
- *   dt::spec spec = job.spec("world", "S(0)", DTENSOR_F32, {8, 8});
- *   dt::tensor rows = dt::arange(spec);
- *   dt::tensor columns = rows.redistribute("S(1)");
+ *   int main()
+ *   {
+ *       return dt::run([](dt::context &job) {
+ *           dt::spec spec = job.spec("world", "S(0)", DTENSOR_F32, {8, 8});
+ *           dt::tensor rows = dt::arange(spec);
+ *           dt::tensor columns = rows.redistribute("S(1)");
+ *       });
+ *   }
  *
- * Destroy tensors before their context: declare the context first.
+ * Destroy tensors before their context: without dt::run() declare the context
+ * first.
  */
 #ifndef DTENSOR_HPP
 #define DTENSOR_HPP
@@ -66,6 +71,27 @@ public:
         });
     }
 
+    /* A mesh of ranks 0, 1, 2, ...: mesh({2, 4}, "dp,tp"). */
+    dt::mesh mesh(const std::vector<int> &sizes, const std::string &names) const
+    {
+        return made<const dtensor_mesh>([&](auto **grid, auto *err) {
+            return dtensor_mesh_create(get(), static_cast<int>(sizes.size()),
+                                       sizes.data(), names.c_str(), nullptr,
+                                       grid, err);
+        });
+    }
+
+    /* What `calls` sends, receives and reduces is done together at the end:
+     * group([&] { mesh.send(next, &a, 1); mesh.recv(last, &b, 1); }).  After an
+     * error of one of them the group stays open: leave the job.
+     */
+    template <class F> void group(F calls) const
+    {
+        call([&](auto *err) { return dtensor_group_begin(get(), err); });
+        calls();
+        call([&](auto *err) { return dtensor_group_end(get(), err); });
+    }
+
     dt::spec spec(const std::string &on, const std::string &placements,
                   dtensor_dtype type,
                   const std::vector<std::int64_t> &sizes) const
@@ -79,6 +105,28 @@ private:
     };
     std::unique_ptr<dtensor_ctx, finish> ctx_;
 };
+
+/* Join the job, call work(job), and leave it: the whole of main().  Of an error
+ * that `work` or joining throws, one rank prints the text.  0, or then 1.
+ */
+template <class F> int run(F work, const char *path = nullptr)
+{
+    try {
+        context job(path);
+
+        try {
+            work(job);
+            return 0;
+        } catch (const error &failure) {
+            if (job.should_report(failure))
+                std::fprintf(stderr, "%s\n", failure.what());
+        }
+    } catch (const error &failure) {
+        if (dtensor_should_report(nullptr, &failure.why()))
+            std::fprintf(stderr, "%s\n", failure.what());
+    }
+    return 1;
+}
 
 /* ------------------------------------------------------------ tensors --- */
 

@@ -25,6 +25,22 @@ public:
                                    sizes.data(), err);
         });
     }
+
+    /* The part of a rank of the world: its shape, and the global index of its
+     * first element.
+     */
+    struct part {
+        std::vector<std::int64_t> shape, offset;
+    };
+    part local(int rank) const
+    {
+        std::vector<std::int64_t> shape(DTENSOR_MAX_DIMS), offset(shape);
+
+        dtensor_spec_local(this, rank, shape.data(), offset.data());
+        shape.resize(static_cast<std::size_t>(ndim));
+        offset.resize(static_cast<std::size_t>(ndim));
+        return { shape, offset };
+    }
 };
 
 /* Ranks on a grid, and the collectives on plain arrays among them.  The context
@@ -114,6 +130,21 @@ public:
         call([&](auto *err) {
             return dtensor_all_to_all(mesh_, in, out, count, dtype_of<T>::value,
                                       err);
+        });
+    }
+
+    template <class T> void send(int to, const T *buf, std::size_t count) const
+    {
+        call([&](auto *err) {
+            return dtensor_send(mesh_, to, buf, count, dtype_of<T>::value, err);
+        });
+    }
+
+    template <class T> void recv(int from, T *buf, std::size_t count) const
+    {
+        call([&](auto *err) {
+            return dtensor_recv(mesh_, from, buf, count, dtype_of<T>::value,
+                                err);
         });
     }
 

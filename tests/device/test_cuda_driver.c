@@ -3,8 +3,8 @@
  * Each case is a process of its own, because a process loads one driver.
  *
  * Without this test, a job on a machine without a driver, or with one that is
- * too old, would crash on a call that is not there, or say only "error"; or each
- * send of a group would search the driver in twelve folders, 20 us long.
+ * too old, would crash on a call that is not there, or say only "error".  Each
+ * send of a group could search the driver in twelve folders, 20 us long.
  */
 #include "device/cuda/driver.h"
 #include "dtensor.h"

@@ -17,9 +17,9 @@ run=$(cd "$top_builddir" && pwd)/dtensor-run
 LD_LIBRARY_PATH=$(cd "$library" && pwd)
 export LD_LIBRARY_PATH
 
-# on RANKS PROGRAM: what it prints, run where it may leave its file
+# on RANKS PROGRAM...: what it prints, run where it may leave its file
 on() {
-    (cd "$tmp" && timeout 60 "$run" -n "$1" "$2" 2>&1)
+    (cd "$tmp" && timeout 60 "$run" -n "$1" "${@:2}" 2>&1)
 }
 
 # printed WORD: the program of dtensor-languages(7) that contains WORD
@@ -42,16 +42,20 @@ else
         "$src/tests/languages/tour.cpp" -L"$library" -ldtensor 2>&1)" ""
     for ranks in 1 2 4; do
         is "the tour of C++ on $ranks ranks" "$(on $ranks ./tour)" \
-            "sum 2016, last 63, equal 1
+            "mesh: no mesh \"thrown\" (there are: world)
+sum 2016, last 63, equal 1
 moved 1, left 0
 loaded 1, filled 1
 all 64 on the last rank, first of the tutorial -1.61649
 loss 40, dims 2, gradient 1
 collectives wrong on 0
+messages wrong on 0
 -1: placements: word 1 of \"S(4)\" is \"S(4)\", but the tensor has 1 dimensions
 -1: elements: the tensor is f32, not f64 (ask for the C++ type of its dtype)
 -1: mesh: no mesh \"nowhere\" (there are: world)"
     done
+    is "of a job that cannot start one rank prints the error" \
+        "$(on 2 ./tour none.ini)" "none.ini: error: cannot open: No such file or directory"
     printed 'int main' >"$tmp/turn.cpp"
     is "the program of the manual compiles" "$("$compiler" -std=c++17 -Wall \
         -I"$src/lib" -o "$tmp/turn" "$tmp/turn.cpp" -L"$library" -ldtensor 2>&1)" ""
@@ -129,6 +133,7 @@ f32[3,3]  S(0)  on world(world=$ranks)
  [ 0.464621  0.633083  0.743367]
  [ 0.103622  0.188317 -0.162294]]
 collectives wrong on 0 T
+messages wrong on 0
 -1: mesh: no mesh \"nowhere\" (there are: world)"
     done
     printed 'program turn' >"$tmp/turn.f90"

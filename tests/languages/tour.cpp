@@ -96,6 +96,32 @@ static void collectives(const dt::context &job)
         std::printf("collectives wrong on %d\n", all);
 }
 
+/* On a grid of one row each rank has some columns, and sends the first of its
+ * elements to the next rank.
+ */
+static void messages(const dt::context &job)
+{
+    const int n = job.world_size(), me = job.rank();
+    dt::mesh grid = job.mesh({ 1, n }, "row,col"), row = grid["col"];
+    dt::spec spec(row, "S(0)", DTENSOR_F64, { 8 });
+    dt::tensor t = dt::arange(spec);
+    const dt::spec::part part = spec.local(me);
+    double first = t.local<double>()[0], got = -1;
+
+    job.group([&] {
+        row.send((me + 1) % n, &first, 1);
+        row.recv((me + n - 1) % n, &got, 1);
+    });
+    int wrong = part.shape != std::vector<std::int64_t>{ 8 / n } ||
+                static_cast<double>(part.offset[0]) != first ||
+                static_cast<int>(first - got + 8) % 8 != 8 / n % 8;
+    int all = 0;
+
+    row.allreduce(&wrong, &all, 1);
+    if (me == 0)
+        std::printf("messages wrong on %d\n", all);
+}
+
 /* said WORDS: rank 0 prints the error of what fails. */
 template <class F> static void said(const dt::context &job, F fails)
 {
@@ -108,17 +134,23 @@ template <class F> static void said(const dt::context &job, F fails)
     }
 }
 
-int main()
+static void tour(const dt::context &job)
 {
-    dt::context job;
     dt::tensor numbers = dt::rand(job.spec("world", "R", DTENSOR_F32, { 4 }));
 
     tensors(job);
     generators(job);
     operators(job);
     collectives(job);
+    messages(job);
     said(job, [&] { numbers.redistribute("S(4)"); });
     said(job, [&] { numbers.local<double>(); });
     said(job, [&] { job.mesh("nowhere"); });
-    return 0;
+    job.mesh("thrown");
+}
+
+/* With an argument, of a cluster file that is not there. */
+int main(int argc, char *argv[])
+{
+    return dt::run(tour, argc > 1 ? argv[1] : nullptr) == 1 ? 0 : 1;
 }

@@ -13,6 +13,7 @@ program tour
     call operators()
     call generators()
     call collectives()
+    call messages()
     call errors()
     call dtensor_fini(ctx)
 
@@ -171,6 +172,49 @@ contains
         if (me == 0) print '(a, 1x, i0, 1x, l1)', 'collectives wrong on', &
             total, n == dtensor_world_size(ctx) .and. &
             dtensor_mesh_ndim(world) == 1 .and. dtensor_local_rank(ctx) == me
+    end subroutine
+
+    ! On a grid of one row each rank has some columns, and sends the first of
+    ! its elements to the next rank.
+    subroutine messages()
+        type(c_ptr) :: grid = c_null_ptr, row = c_null_ptr, t = c_null_ptr
+        type(c_ptr) :: copy = c_null_ptr, reversed = c_null_ptr
+        type(dtensor_spec) :: spec
+        integer(c_int) :: me, n, at(2), last(1), wrong(1), total(1), i
+        integer(c_int64_t) :: part(2), first(2)
+        real(c_double), pointer :: mine(:)
+        real(c_double) :: got(1)
+
+        me = dtensor_rank(ctx)
+        n = dtensor_world_size(ctx)
+        call must(dtensor_mesh_create(ctx, [1_c_int, n], 'row,col', grid, err))
+        call must(dtensor_mesh_create(ctx, [n], 'back', reversed, err, &
+            [(n - 1 - i, i = 0, n - 1)]))
+        call must(dtensor_mesh_slice(grid, 'col', row, err))
+        call must(dtensor_spec_on(spec, row, 'S(0)', DTENSOR_F64, &
+            [8_c_int64_t], err))
+        call must(dtensor_arange(spec, t, err))
+        call must(dtensor_clone(t, copy, err))
+        call dtensor_spec_local(spec, me, part, first)
+        call c_f_pointer(dtensor_to_local(copy), mine, [part(1)])
+        call must(dtensor_group_begin(ctx, err))
+        call must(dtensor_send(row, modulo(me + 1, n), mine, 1_c_size_t, &
+            DTENSOR_F64, err))
+        call must(dtensor_recv(row, modulo(me - 1, n), got, 1_c_size_t, &
+            DTENSOR_F64, err))
+        call must(dtensor_group_end(ctx, err))
+        last = me
+        call must(dtensor_broadcast(reversed, 0_c_int, last, 1_c_size_t, &
+            DTENSOR_I32, err))
+        wrong = merge(0, 1, dtensor_mesh_coord(grid, me, at) == 1 .and. &
+            at(1) == 0 .and. at(2) == me .and. last(1) == n - 1 .and. &
+            first(1) == nint(mine(1)) .and. &
+            modulo(nint(mine(1) - got(1)), 8) == modulo(8 / n, 8))
+        call must(dtensor_allreduce(grid, wrong, total, 1_c_size_t, &
+            DTENSOR_I32, DTENSOR_SUM, err))
+        if (me == 0) print '(a, 1x, i0)', 'messages wrong on', total
+        call dtensor_destroy(copy)
+        call dtensor_destroy(t)
     end subroutine
 
     subroutine errors()
