@@ -289,10 +289,10 @@ static void try_moves(struct world *world, size_t count,
 }
 
 /* Every collective with every count, dtype and reduction; of more than four
- * ranks a third of them, each dtype and reduction with three of the counts.  The
- * first call makes the schedule.  Each dtype and reduction is called a second time with one of
- * the counts: that call finds the schedule in the cache, which is too small for
- * the schedules of a whole round.
+ * ranks a third of them, each dtype and reduction with three of the counts.
+ * The first call makes the schedule.  Each dtype and reduction is called a
+ * second time with one of the counts: that call finds the schedule in the
+ * cache, which is too small for the schedules of a whole round.
  */
 static void all_collectives(int rank, int n, void *arg)
 {

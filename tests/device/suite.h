@@ -1,4 +1,4 @@
-/* suite.h - a test of another room, with its tensors on the device of a driver */
+/* suite.h - a test of another room, with its tensors in device memory */
 #ifndef TESTS_DEVICE_SUITE_H
 #define TESTS_DEVICE_SUITE_H
 
