@@ -354,7 +354,7 @@ int dtn_messages_start(struct dtensor_ctx *ctx, struct dtn_fused *unit,
     struct dtn_recorded *recorded = dtn_coll_of(ctx)->recorded;
     const unsigned char *in = NULL, *out = NULL;
     struct dtn_group everyone = group_everyone(ctx);
-    int rc = 0;
+    int rc;
 
     unit->call = (struct dtn_call){ .coll = DTN_COLL_PAIRS,
                                     .dtype = DTENSOR_U8, .edges = edges };
@@ -368,8 +368,7 @@ int dtn_messages_start(struct dtensor_ctx *ctx, struct dtn_fused *unit,
             return dtn_fail(err, DTENSOR_EMISMATCH, "group: what this rank %d "
                             "sends itself is not what it receives from itself",
                             ctx->world.rank);
-    if (rc == 0)
-        rc = side_make(ctx, unit, edges, true, &in, err);
+    rc = side_make(ctx, unit, edges, true, &in, err);
     if (rc == 0)
         rc = side_make(ctx, unit, edges, false, &out, err);
     for (int e = 0; e < unit->call.nedges; e++) {

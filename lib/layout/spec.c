@@ -338,3 +338,12 @@ uint64_t dtn_spec_hash(const struct dtensor_spec *spec, uint64_t seed)
     }
     return XXH3_64bits_withSeed(key, n * sizeof key[0], seed);
 }
+
+struct dtensor_spec dtn_spec_reduced(struct dtensor_spec spec)
+{
+    for (int m = 0; m < spec.mesh->ndim; m++)
+        if (spec.placement[m].kind == DTENSOR_PARTIAL)
+            spec.placement[m] = (struct dtensor_placement){
+                .kind = DTENSOR_REPLICATE };
+    return spec;
+}

@@ -61,4 +61,7 @@ bool dtn_spec_equal(const struct dtensor_spec *a,
  */
 uint64_t dtn_spec_hash(const struct dtensor_spec *spec, uint64_t seed);
 
+/* With R instead of Partial: the default of a gradient, too. */
+struct dtensor_spec dtn_spec_reduced(struct dtensor_spec spec);
+
 #endif

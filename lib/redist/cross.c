@@ -67,22 +67,12 @@ static struct dtensor_spec cross_leaves(struct dtensor_spec spec)
     return spec;
 }
 
-/* `spec` with values instead of terms. */
-static struct dtensor_spec cross_arrives(struct dtensor_spec spec)
-{
-    for (int m = 0; m < spec.mesh->ndim; m++)
-        if (spec.placement[m].kind == DTENSOR_PARTIAL)
-            spec.placement[m] = (struct dtensor_placement){
-                .kind = DTENSOR_REPLICATE };
-    return spec;
-}
-
 int dtn_cross_phases(const struct dtensor_spec *src,
                      const struct dtensor_spec *dst,
                      struct dtn_phase phase[DTN_CROSS_PHASES_MAX])
 {
     const struct dtensor_spec leaves = cross_leaves(*src);
-    const struct dtensor_spec arrives = cross_arrives(*dst);
+    const struct dtensor_spec arrives = dtn_spec_reduced(*dst);
     int n = dtn_phases(src, &leaves, phase);
 
     phase[n++] = dtn_phase_cross(&leaves, &arrives);

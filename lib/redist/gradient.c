@@ -6,8 +6,8 @@
  * reduce-scatter, is only an all-gather to R, and the gradient of [P] -> [R]
  * needs no communication.
  */
-#include "redist/gradient.h"
 #include "base/error.h"
+#include "layout/spec.h"
 #include "mesh/mesh.h"
 #include "dtensor.h"
 
@@ -48,15 +48,6 @@ int dtensor_grad_spec(const struct dtensor_spec *src,
     return rc;
 }
 
-struct dtensor_spec dtn_gradient_spec(struct dtensor_spec spec)
-{
-    for (int m = 0; m < spec.mesh->ndim; m++)
-        if (spec.placement[m].kind == DTENSOR_PARTIAL)
-            spec.placement[m] = (struct dtensor_placement){
-                .kind = DTENSOR_REPLICATE };
-    return spec;
-}
-
 int dtensor_plan_pair(const struct dtensor_spec *src,
                       const struct dtensor_spec *dst,
                       const struct dtensor_spec *grad,
@@ -69,7 +60,7 @@ int dtensor_plan_pair(const struct dtensor_spec *src,
 
     if (rc != 0)
         return rc;
-    arrives = grad ? *grad : dtn_gradient_spec(checked);
+    arrives = grad ? *grad : dtn_spec_reduced(checked);
     rc = dtensor_grad_spec(src, &arrives, &leaves, err);
     if (rc == 0)
         rc = dtensor_plan_create(src, dst, options, &made[0], err);

@@ -4,10 +4,10 @@
  * asked for only one of them, the other is computed again.  The same holds for
  * the indices of sorted elements.
  */
+#include "layout/spec.h"
 #include "tape/express.h"
 #include "tape/rules.h"
 #include "base/error.h"
-#include "redist/gradient.h"
 #include "tensor/tensor.h"
 #include "dtensor.h"
 
@@ -139,7 +139,7 @@ int dtn_back_order(const struct dtn_express *e, struct dtensor *grad[],
                    struct dtensor_error *err)
 {
     const struct dtensor_spec spec =
-        dtn_gradient_spec(e->note->operand[0].spec);
+        dtn_spec_reduced(e->note->operand[0].spec);
     struct dtensor *out[OUTPUTS] = { NULL }, *zeros = NULL;
     struct dtensor *of = dtn_tensor_hold(e->grad[0]);
     const struct dtensor *in[3];

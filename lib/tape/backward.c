@@ -14,7 +14,6 @@
 #include "layout/layout.h"
 #include "layout/spec.h"
 #include "op/cache.h"
-#include "redist/gradient.h"
 #include "tensor/tensor.h"
 #include "dtensor.h"
 
@@ -204,7 +203,7 @@ static int check(const struct dtensor_tape *tape, const struct dtensor *loss,
 static int seed(struct dtensor_tape *tape, const struct dtensor *loss,
                 const struct dtensor *grad, struct dtensor_error *err)
 {
-    const struct dtensor_spec spec = dtn_gradient_spec(loss->spec);
+    const struct dtensor_spec spec = dtn_spec_reduced(loss->spec);
     struct dtensor *ones = NULL;
     int rc = 0;
 

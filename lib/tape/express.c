@@ -8,7 +8,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "layout/layout.h"
-#include "redist/gradient.h"
+#include "layout/spec.h"
 #include "tensor/tensor.h"
 #include "dtensor.h"
 
@@ -68,7 +68,7 @@ int dtn_express_grad(const struct dtn_express *e, int k, struct dtensor **tp,
         *tp = dtn_tensor_hold(e->grad[k]);
         return 0;
     }
-    spec = dtn_gradient_spec(e->note->operand[e->note->nin + k].spec);
+    spec = dtn_spec_reduced(e->note->operand[e->note->nin + k].spec);
     return dtensor_zeros(&spec, tp, err);
 }
 
@@ -88,7 +88,7 @@ static int leaf(const struct dtn_express *e, const char *text,
                         "%s names \"%c\", which this call has not",
                         e->note->op, text[*text == '0']);
     if (*text == '0') {
-        spec = dtn_gradient_spec(e->note->operand[i].spec);
+        spec = dtn_spec_reduced(e->note->operand[i].spec);
         return dtensor_zeros(&spec, tp, err);
     }
     rc = dtn_express_operand(e, i, &t, err);

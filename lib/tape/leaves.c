@@ -13,7 +13,6 @@
 #include "job/ctx.h"
 #include "job/watcher.h"
 #include "layout/spec.h"
-#include "redist/gradient.h"
 #include "tensor/tensor.h"
 #include "dtensor.h"
 
@@ -123,7 +122,7 @@ const struct dtensor *dtensor_tape_grad(const struct dtensor_tape *tape,
 /* Where the gradient of a leaf should lie. */
 static struct dtensor_spec home_of(const struct dtn_leaf *leaf)
 {
-    return dtn_gradient_spec(leaf->t->spec);
+    return dtn_spec_reduced(leaf->t->spec);
 }
 
 static bool moves(const struct dtn_leaf *leaf)

@@ -11,7 +11,6 @@
 #include "base/error.h"
 #include "layout/spec.h"
 #include "op/own.h"
-#include "redist/gradient.h"
 #include "tensor/tensor.h"
 #include "dtensor.h"
 
@@ -33,7 +32,7 @@ static int grad_bring(const struct dtn_express *e, int k, struct given *given,
                       struct dtensor_error *err)
 {
     const struct dtensor_spec spec =
-        dtn_gradient_spec(e->note->operand[e->note->nin + k].spec);
+        dtn_spec_reduced(e->note->operand[e->note->nin + k].spec);
     int rc = 0;
 
     given->grad[k] = e->grad[k];

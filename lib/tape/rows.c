@@ -7,11 +7,11 @@
  * One rank adds two gradients to row 1, the other adds one to row 5, and no
  * rank makes the whole table.
  */
+#include "layout/spec.h"
 #include "tape/express.h"
 #include "tape/rules.h"
 #include "layout/placement.h"
 #include "mesh/mesh.h"
-#include "redist/gradient.h"
 #include "redist/predict.h"
 #include "tensor/tensor.h"
 #include "dtensor.h"
@@ -44,7 +44,7 @@ int dtn_back_index_select(const struct dtn_express *e, struct dtensor *grad[],
                           struct dtensor_error *err)
 {
     const struct dtensor_spec *in = input_of(e, 0);
-    const struct dtensor_spec spec = dtn_gradient_spec(*in);
+    const struct dtensor_spec spec = dtn_spec_reduced(*in);
     const int dim = e->note->args.dim[0] < 0 ? e->note->args.dim[0] + in->ndim
                                              : e->note->args.dim[0];
     struct dtensor *zeros = NULL, *wide = NULL;
@@ -82,7 +82,7 @@ static int by_index(const struct dtn_express *e, const char *op,
 int dtn_back_index(const struct dtn_express *e, struct dtensor *grad[],
                    struct dtensor_error *err)
 {
-    const struct dtensor_spec spec = dtn_gradient_spec(*input_of(e, 0));
+    const struct dtensor_spec spec = dtn_spec_reduced(*input_of(e, 0));
     struct dtensor *zeros = NULL;
     int rc = dtensor_zeros(&spec, &zeros, err);
 
@@ -96,7 +96,7 @@ int dtn_back_index(const struct dtn_express *e, struct dtensor *grad[],
 int dtn_back_index_put(const struct dtn_express *e, struct dtensor *grad[],
                        struct dtensor_error *err)
 {
-    const struct dtensor_spec spec = dtn_gradient_spec(*input_of(e, 1));
+    const struct dtensor_spec spec = dtn_spec_reduced(*input_of(e, 1));
     struct dtensor *zeros = NULL;
     int rc = 0;
 
@@ -173,7 +173,7 @@ static int adds_own_rows(const struct dtensor *const in[],
 int dtn_back_embedding(const struct dtn_express *e, struct dtensor *grad[],
                        struct dtensor_error *err)
 {
-    const struct dtensor_spec to = dtn_gradient_spec(*input_of(e, 0));
+    const struct dtensor_spec to = dtn_spec_reduced(*input_of(e, 0));
     const struct dtensor_op_args args = { .count = to.shape[0] };
     const struct dtensor *in[3] = { e->grad[0], NULL, NULL };
     struct dtensor *zeros = NULL;

@@ -8,7 +8,6 @@
 #include "tape/rules.h"
 #include "base/error.h"
 #include "layout/spec.h"
-#include "redist/gradient.h"
 #include "tensor/tensor.h"
 #include "dtensor.h"
 
@@ -250,7 +249,7 @@ int dtn_back_redistribute(const struct dtn_express *e, struct dtensor *grad[],
                           struct dtensor_error *err)
 {
     const struct dtensor_spec *in = input_of(e, 0);
-    struct dtensor_spec to = dtn_gradient_spec(*in);
+    struct dtensor_spec to = dtn_spec_reduced(*in);
     int rc = 0;
 
     if (in->mesh == e->grad[0]->spec.mesh)

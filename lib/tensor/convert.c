@@ -11,7 +11,6 @@
 #include "layout/layout.h"
 #include "layout/spec.h"
 #include "mesh/mesh.h"
-#include "redist/gradient.h"
 #include "redist/redist.h"
 #include "redist/sums.h"
 #include "tensor/recorder.h"
@@ -71,7 +70,7 @@ int dtensor_from_local_grad(const struct dtensor_spec *spec,
 
     if (rc != 0)
         return rc;
-    to = dtn_gradient_spec(to);
+    to = dtn_spec_reduced(to);
     to.dtype = grad->spec.dtype;
     if (to.mesh != grad->spec.mesh ||
         !dtn_spec_same_tensor(&to, &grad->spec))
