@@ -24,7 +24,7 @@ enum {
     TILE_BYTES = 64,               /* side of a tile: a line of 64 bytes ...  */
     TILE_LEAST = 8,                /* ... but at least 8 runs                 */
     PIECE_BYTES = 4096,            /* of a box reduced through packed buffers */
-    ROW_LEAST_BYTES = 128          /* of a row worth a dtn_reduce() of its own*/
+    ROW_LEAST_BYTES = 128          /* of a row worth a dtn_fold() of its own*/
 };
 
 /* ----------------------------------------------------------- coalesce --- */

@@ -385,11 +385,3 @@ dtn_fold_f *dtn_fold_loop(const struct dtn_reduction *how, unsigned partial,
     return fold_is_loop(how, partial)
          ? loops_for(count)->fold[how->dtype][how->op] : NULL;
 }
-
-void dtn_reduce(enum dtensor_dtype dtype, enum dtensor_redop op, void *dst,
-                const void *const src[], int nsrc, size_t count)
-{
-    const struct dtn_reduction how = dtn_reduction(dtype, op, 1);
-
-    dtn_fold(&how, 0, dst, src, nsrc, count);
-}

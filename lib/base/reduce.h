@@ -70,10 +70,6 @@ dtn_fold_f *dtn_fold_loop(const struct dtn_reduction *how, unsigned partial,
 /* Is a single source copied unchanged? */
 bool dtn_fold_moves(const struct dtn_reduction *how, unsigned partial);
 
-/* dtn_fold() for elements only.  AVG is computed as SUM. */
-void dtn_reduce(enum dtensor_dtype dtype, enum dtensor_redop op, void *dst,
-                const void *const src[], int nsrc, size_t count);
-
 /* dtn_fold() with one vector width, by number, narrowest first; and the name of
  * that width, or NULL if this CPU has no more.  For tests and measurements.
  */
@@ -81,14 +77,6 @@ void dtn_fold_width(int width, const struct dtn_reduction *how,
                     unsigned partial, void *dst, const void *const src[],
                     int nsrc, size_t count);
 const char *dtn_reduce_width_name(int width);
-
-/* The same, computed naively, one element at a time.  For tests. */
-void dtn_fold_naive(const struct dtn_reduction *how, unsigned partial,
-                    void *dst, const void *const src[], int nsrc,
-                    size_t count);
-void dtn_reduce_naive(enum dtensor_dtype dtype, enum dtensor_redop op,
-                      void *dst, const void *const src[], int nsrc,
-                      size_t count);
 
 /* reduce_ends.c: array[i] /= n; integers round toward zero. */
 void dtn_scale(enum dtensor_dtype dtype, void *array, size_t count, int n);

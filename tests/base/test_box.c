@@ -11,6 +11,7 @@
 #include "base/dtype.h"
 #include "base/reduce.h"
 #include "dtensor.h"
+#include "tests/support/naive.h"
 #include "tests/support/rand.h"
 #include "tests/support/tap.h"
 
@@ -119,7 +120,7 @@ static void test_copy(size_t bytes)
        turns, bytes);
 }
 
-/* dst by elements, each its own dtn_reduce_naive(). */
+/* dst by elements, each its own naive_reduce(). */
 static void reduce_slowly(const struct dtn_box *box, enum dtensor_dtype dtype,
                           enum dtensor_redop op)
 {
@@ -131,7 +132,7 @@ static void reduce_slowly(const struct dtn_box *box, enum dtensor_dtype dtype,
         locate(box, i, &to, &from);
         both[0] = want + to * size;
         both[1] = src + from * size;
-        dtn_reduce_naive(dtype, op, want + to * size, both, 2, 1);
+        naive_reduce(dtype, op, want + to * size, both, 2, 1);
     }
 }
 

@@ -12,6 +12,7 @@
 #include "base/reduce.h"
 #include "dtensor.h"
 #include "tests/base/elements.h"
+#include "tests/support/naive.h"
 #include "tests/support/rand.h"
 #include "tests/support/tap.h"
 
@@ -101,7 +102,7 @@ static bool fold_is_right(int width, const struct dtn_reduction *how,
     memset(dst, 0x5a, bytes + 64);
     memset(want, 0x5a, bytes + 64);
     dtn_fold_width(width, how, partial, dst, src, nsrc, count);
-    dtn_fold_naive(how, partial, want, src, nsrc, count);
+    naive_fold(how, partial, want, src, nsrc, count);
     return memcmp(dst, want, bytes + 64) == 0
         && (nsrc != 2 || loop_is_right(how, partial, bytes, count));
 }

@@ -1,6 +1,6 @@
 /* test_reduce.c - reductions at every vector width
  *
- * dtn_reduce() is compared with its naive twin for every type, reduction and
+ * dtn_fold() is compared with its naive twin for every type, reduction and
  * width, and the twin with known answers.
  *
  * Without this test, the AVX-512 code could give other bits than the scalar
@@ -11,6 +11,7 @@
 #include "base/reduce.h"
 #include "dtensor.h"
 #include "tests/base/elements.h"
+#include "tests/support/naive.h"
 #include "tests/support/rand.h"
 #include "tests/support/tap.h"
 
@@ -63,7 +64,7 @@ static int count_wrong(int width, enum dtensor_dtype dtype,
 
     for (int s = 0; s < nsrc; s++)
         src[s] = sources[s] + start;
-    dtn_reduce_naive(dtype, op, want + start, src, nsrc, count);
+    naive_reduce(dtype, op, want + start, src, nsrc, count);
     for (int alias = -1; alias < nsrc; alias++)
         if (!reduce_is_right(width, dtype, op, nsrc, count, first, alias)) {
             note("%s %s %s: %zu elements from %zu, %d sources, dst = src %d",
@@ -110,6 +111,14 @@ static void test_all_widths(void)
 }
 
 /* ------------------------------------------------------ known answers --- */
+
+static void reduce(enum dtensor_dtype dtype, enum dtensor_redop op, void *to,
+                   const void *const src[], int nsrc, size_t count)
+{
+    const struct dtn_reduction how = dtn_reduction(dtype, op, 1);
+
+    dtn_fold(&how, 0, to, src, nsrc, count);
+}
 
 static bool same(double a, double b)
 {
@@ -175,8 +184,8 @@ static void test_known(void)
         dtn_store(dtype, a, 0, known[i].a);
         dtn_store(dtype, b, 0, known[i].b);
         dtn_store(dtype, c, 0, known[i].c);
-        dtn_reduce(dtype, known[i].op, fast, src, 3, 1);
-        dtn_reduce_naive(dtype, known[i].op, naive, src, 3, 1);
+        reduce(dtype, known[i].op, fast, src, 3, 1);
+        naive_reduce(dtype, known[i].op, naive, src, 3, 1);
         ok(same(dtn_load(dtype, fast, 0), known[i].want) &&
            same(dtn_load(dtype, naive, 0), known[i].want),
            "%s %s of %g, %g, %g is %g", dtensor_dtype_name(dtype),
@@ -191,8 +200,8 @@ static void test_complex(void)
     const void *src[] = { x, y };
     float product[2], sum[2];
 
-    dtn_reduce(DTENSOR_C64, DTENSOR_PROD, product, src, 2, 1);
-    dtn_reduce(DTENSOR_C64, DTENSOR_SUM, sum, src, 2, 1);
+    reduce(DTENSOR_C64, DTENSOR_PROD, product, src, 2, 1);
+    reduce(DTENSOR_C64, DTENSOR_SUM, sum, src, 2, 1);
     ok((double)product[0] == 13 && (double)product[1] == 1,
        "(1+2i)(3-5i) is 13+i");
     ok((double)sum[0] == 4 && (double)sum[1] == -3, "their sum is 4-3i");
@@ -204,7 +213,7 @@ static void test_complex(void)
        "a complex sum starts from -0-0i");
     dtn_fill_neutral(DTENSOR_C64, DTENSOR_PROD, product, 1);
     src[1] = product;
-    dtn_reduce(DTENSOR_C64, DTENSOR_PROD, sum, src, 2, 1);
+    reduce(DTENSOR_C64, DTENSOR_PROD, sum, src, 2, 1);
     ok(memcmp(sum, x, sizeof sum) == 0, "a complex product from 1");
 }
 
@@ -221,7 +230,7 @@ static void test_one_nan(void)
         const void *src[] = { &cases[i][0], &cases[i][1] };
         uint32_t sum;
 
-        dtn_reduce(DTENSOR_F32, DTENSOR_SUM, &sum, src, 2, 1);
+        reduce(DTENSOR_F32, DTENSOR_SUM, &sum, src, 2, 1);
         right &= sum == 0x7fc00000;
     }
     ok(right, "every NaN that a sum makes is 0x7fc00000");
@@ -276,8 +285,8 @@ static void test_neutral(enum dtensor_dtype dtype, enum dtensor_redop op)
 
     elements_fill(&seed, dtype, sources[0], count);
     dtn_fill_neutral(dtype, op, arrays[0], count);
-    dtn_reduce(dtype, op, dst, left, 2, count);
-    dtn_reduce(dtype, op, want, right, 2, count);
+    reduce(dtype, op, dst, left, 2, count);
+    reduce(dtype, op, want, right, 2, count);
     for (size_t i = 0; i < count; i++) {
         const void *x = sources[0] + i * size;
 

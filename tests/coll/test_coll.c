@@ -20,6 +20,7 @@
 #include "sched/call.h"
 #include "sched/emitters.h"
 #include "dtensor.h"
+#include "tests/support/naive.h"
 #include "tests/support/ranks.h"
 #include "tests/support/rdma.h"
 
@@ -188,7 +189,7 @@ static void expect_reduced(int n, enum dtensor_dtype dtype,
     if (is_wide(dtype, op))
         expect_average(n, dtype, terms, count, out);
     else
-        dtn_reduce_naive(dtype, op, out, terms, n, count);
+        naive_reduce(dtype, op, out, terms, n, count);
     if (op == DTENSOR_AVG && dtn_dtype_is_float(dtype))
         dtn_scale(dtype, out, count, n);
     for (int r = 0; r < n; r++)

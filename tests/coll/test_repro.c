@@ -16,6 +16,7 @@
 #include "mesh/mesh.h"
 #include "dtensor.h"
 #include "tests/support/hosts.h"
+#include "tests/support/naive.h"
 #include "tests/support/rand.h"
 #include "tests/support/ranks.h"
 
@@ -132,7 +133,7 @@ static uint64_t expected(enum dtensor_dtype dtype, int way)
         fill(dtype, r, in[r]);
         terms[r] = in[r];
     }
-    dtn_fold_naive(&how, 0, out, terms, NRANKS, COUNT);
+    naive_fold(&how, 0, out, terms, NRANKS, COUNT);
     return hash_of(out, COUNT * dtensor_dtype_size(dtype));
 }
 

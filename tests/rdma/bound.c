@@ -65,9 +65,10 @@ static void post_alone(struct bound *b, size_t size)
 
 static void fold(struct bound *b, size_t size)
 {
+    const struct dtn_reduction sum = dtn_reduction(DTENSOR_F32, DTENSOR_SUM, 1);
     const void *terms[] = { b->w.out, b->w.in };
 
-    dtn_reduce(DTENSOR_F32, DTENSOR_SUM, b->w.out + BLOCK, terms, 2, BLOCK / 4);
+    dtn_fold(&sum, 0, b->w.out + BLOCK, terms, 2, BLOCK / 4);
 }
 
 static void moves(struct bound *b, size_t size)

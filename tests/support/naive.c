@@ -1,13 +1,12 @@
-/* reduce_naive.c - reduce.c again, as simple as possible, for tests
+/* naive.c - dtn_fold() again, as simple as possible
  *
  * One element at a time, from the left.  Floats are computed as f64 and rounded
  * to f32 after every step.  This gives the bits of f32 arithmetic: f32 operands
  * are exact in f64, and rounding their sum or product to f64 first does not
  * change its f32.  Example: 2^24 + 1 + 1 is 2^24 in f32, here and in reduce.c.
  */
+#include "tests/support/naive.h"
 #include "base/dtype.h"
-#include "base/reduce.h"
-#include "dtensor.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -116,9 +115,8 @@ static void naive_fold_complex(enum dtensor_dtype dtype, enum dtensor_redop op,
     dtn_store(part, dst, 2 * i + 1, isnan(im) ? (double)NAN : im);
 }
 
-void dtn_reduce_naive(enum dtensor_dtype dtype, enum dtensor_redop op,
-                      void *dst, const void *const src[], int nsrc,
-                      size_t count)
+void naive_reduce(enum dtensor_dtype dtype, enum dtensor_redop op, void *dst,
+                  const void *const src[], int nsrc, size_t count)
 {
     if (nsrc == 1 && dst != src[0] && count > 0)
         memcpy(dst, src[0], count * dtensor_dtype_size(dtype));
@@ -195,9 +193,8 @@ static void naive_drop(const struct dtn_reduction *how, bool partial,
         dtn_store(dtype, dst, i, dtn_load(DTENSOR_F32, value, 0));
 }
 
-void dtn_fold_naive(const struct dtn_reduction *how, unsigned partial,
-                    void *dst, const void *const src[], int nsrc,
-                    size_t count)
+void naive_fold(const struct dtn_reduction *how, unsigned partial, void *dst,
+                const void *const src[], int nsrc, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         dtn_i128 value = 0, term = 0;                 /* room for any type    */
@@ -211,7 +208,7 @@ void dtn_fold_naive(const struct dtn_reduction *how, unsigned partial,
             else if (how->work == DTN_I128)
                 value = (dtn_i128)((dtn_u128)value + (dtn_u128)term);
             else
-                dtn_reduce_naive(how->work, how->op, &value, both, 2, 1);
+                naive_reduce(how->work, how->op, &value, both, 2, 1);
         }
         naive_drop(how, partial & DTN_PARTIAL_DST, &value, dst, i);
     }
