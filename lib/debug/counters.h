@@ -115,7 +115,6 @@ struct dtn_counters {
     struct dtensor_ctx *ctx;      /* the context that keeps these             */
     bool on;                      /* it counts                                */
     uint64_t epoch;               /* how often counting began                 */
-    int64_t began_ns, ended_ns;   /* by dtn_now_ns()                          */
     struct dtn_wired wired[DTN_MAX_TRANSPORTS]; /* the context's transports   */
 
     struct dtn_scope *scopes;     /* [nscopes] the first is all               */

@@ -34,7 +34,6 @@ DTN_CUDA_NUMBERS(SAME_NUMBER)
 #define SAME_SIZE(ours, theirs)                                               \
     _Static_assert(sizeof(struct ours) == sizeof(theirs), #theirs);
 SAME_SIZE(dtn_cuda_uuid, CUuuid)
-SAME_SIZE(dtn_cuda_ipc_name, CUipcMemHandle)
 SAME_SIZE(dtn_cuda_location, CUmemLocation)
 SAME_FIELD(dtn_cuda_location, CUmemLocation, type)
 SAME_FIELD(dtn_cuda_location, CUmemLocation, id)

@@ -11,7 +11,6 @@
 #include "tests/support/standin.h"
 #include "tests/support/tap.h"
 
-#include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -180,30 +179,6 @@ static int share(int me, int sock)
     return rc;
 }
 
-static int ipc(int me, int sock)
-{
-    CUipcMemHandle mine, theirs;
-    CUdeviceptr at, peer;
-    char byte = 0;
-
-    if (cu->cuMemAlloc(&at, 100)
-        || cu->cuMemsetD8Async(at, (unsigned char)(40 + me), 100, NULL)
-        || cu->cuStreamSynchronize(NULL) || cu->cuIpcGetMemHandle(&mine, at)
-        || send(sock, &mine, sizeof mine, 0) != (ssize_t)sizeof mine
-        || recv(sock, &theirs, sizeof theirs, 0) != (ssize_t)sizeof theirs)
-        return 1;
-    if (cu->cuIpcOpenMemHandle(&peer, mine, 1) != CUDA_ERROR_INVALID_CONTEXT
-        || cu->cuIpcOpenMemHandle(&peer, theirs, 1)
-        || cu->cuMemcpyAsync(host(&byte), peer + 99, 1, NULL)
-        || byte != 40 + 1 - me
-        || cu->cuMemFree(peer) != CUDA_ERROR_INVALID_VALUE
-        || cu->cuIpcCloseMemHandle(peer))
-        return 2;
-    if (send(sock, &mine, 1, 0) != 1 || recv(sock, &theirs, 1, 0) != 1)
-        return 3;
-    return cu->cuMemFree(at);
-}
-
 /* What must not be possible with memory that is shared. */
 static int refused(int me, int sock)
 {
@@ -358,7 +333,6 @@ int main(void)
         return skip_all(why ? why : "this is not for a real driver");
     ok(two(share), "two processes map each other's memory, in turns that their "
        "streams keep, and nothing is left");
-    ok(two(ipc), "names of legacy IPC are opened by the other process only");
     ok(two(refused), "memory that is not whole, exportable or mapped with "
        "access is refused");
     ok(two(graph), "a recorded copy is done by each launch of its graph");

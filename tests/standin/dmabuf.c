@@ -97,11 +97,3 @@ CUresult standin_cuMemGetHandleForAddressRange(void *handle, CUdeviceptr at,
         *(int *)handle = fd;
     return rc;
 }
-
-/* Writes of a card to a memfd are in order with those of the CPU. */
-CUresult standin_cuFlushGPUDirectRDMAWrites(
-    CUflushGPUDirectRDMAWritesTarget target,
-    CUflushGPUDirectRDMAWritesScope scope)
-{
-    return standin_enter_context("cuFlushGPUDirectRDMAWrites");
-}

@@ -69,8 +69,7 @@ CUresult standin_cuMemFree(CUdeviceptr at)
     pthread_mutex_lock(&standin_lock);
     range = standin_range_at(at);
     pthread_mutex_unlock(&standin_lock);
-    if (!range || range->at != at || range->freed || range->reserved
-        || range->opened) {
+    if (!range || range->at != at || range->freed || range->reserved) {
         standin_complain("cuMemFree: %#llx: %s", at, range && range->freed
                          ? "freed before" : "not of cuMemAlloc");
         return CUDA_ERROR_INVALID_VALUE;
@@ -85,26 +84,6 @@ CUresult standin_cuMemFree(CUdeviceptr at)
     pthread_mutex_unlock(&standin_lock);
     standin_count(STANDIN_RANGE, -1);
     return written > 0 ? CUDA_ERROR_ILLEGAL_ADDRESS : CUDA_SUCCESS;
-}
-
-CUresult standin_cuMemGetAddressRange(CUdeviceptr *base, size_t *size,
-                                      CUdeviceptr at)
-{
-    CUresult rc = standin_enter_context("cuMemGetAddressRange");
-    const struct standin_range *range;
-
-    if (rc != CUDA_SUCCESS)
-        return rc;
-    pthread_mutex_lock(&standin_lock);
-    range = standin_range_at(at);
-    if (!range || range->freed || !range->mappings)
-        rc = CUDA_ERROR_NOT_FOUND;
-    if (rc == CUDA_SUCCESS && base)
-        *base = range->at;
-    if (rc == CUDA_SUCCESS && size)
-        *size = range->size;
-    pthread_mutex_unlock(&standin_lock);
-    return rc;
 }
 
 /* ----------------------------------------------------- what it points to -- */
@@ -163,10 +142,6 @@ static CUresult pointer_tell(const struct pointer *pointer,
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
         *(uint64_t *)value = mapping ? pointer->range->at >> 12 : 0;
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-        *(int *)value = mapping && !pointer->range->reserved
-            && !pointer->range->opened;
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
         *(uint64_t *)value = mapping ? pointer->range->at : 0;

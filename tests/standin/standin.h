@@ -10,7 +10,6 @@
  * memory.c    cuMemAlloc and its kin, attributes of pointers
  * pinned.c    host memory that streams may reach
  * vmm.c       reserved addresses, physical memory, export and import
- * ipc.c       names of memory for other processes
  * dmabuf.c    export to RDMA cards
  * stream.c    queues and their threads
  * tasks.c     copies, values, host functions: what streams do
@@ -130,7 +129,6 @@ struct standin_range {
     uint64_t at;                  /* the first                                */
     size_t size;                  /* bytes that were asked for                */
     bool reserved;                /* by cuMemAddressReserve                   */
-    bool opened;                  /* by cuIpcOpenMemHandle                    */
     bool freed;                   /* nobody may use it any more               */
     struct standin_mapping *mappings; /* in any order                         */
 };

@@ -1,4 +1,4 @@
-/* calls.h - the calls of the CUDA driver that the library makes
+/* calls.h - the calls of the CUDA driver that the library and its tests make
  *
  * DTN_CUDA_CALLS(X) is one list: X(name, since, skill, (types of parameters)).
  * The struct of function pointers, the loader, its error texts, and the check
@@ -41,8 +41,6 @@
     X(cuMemGetInfo, 3020, BASE, (size_t *, size_t *))                         \
     X(cuMemAlloc, 3020, BASE, (CUdeviceptr *, size_t))                        \
     X(cuMemFree, 3020, BASE, (CUdeviceptr))                                   \
-    X(cuMemGetAddressRange, 3020, BASE,                                       \
-      (CUdeviceptr *, size_t *, CUdeviceptr))                                 \
     X(cuMemHostAlloc, 2020, BASE, (void **, size_t, unsigned))                \
     X(cuMemFreeHost, 2000, BASE, (void *))                                    \
     X(cuMemHostRegister, 6050, BASE, (void *, size_t, unsigned))              \
@@ -86,15 +84,9 @@
        unsigned long long))                                                   \
     X(cuMemImportFromShareableHandle, 10020, ARENA,                           \
       (CUmemGenericAllocationHandle *, void *, CUmemAllocationHandleType))    \
-    X(cuIpcGetMemHandle, 4010, IPC, (CUipcMemHandle *, CUdeviceptr))          \
-    X(cuIpcOpenMemHandle, 11000, IPC,                                         \
-      (CUdeviceptr *, CUipcMemHandle, unsigned))                              \
-    X(cuIpcCloseMemHandle, 4010, IPC, (CUdeviceptr))                          \
     X(cuMemGetHandleForAddressRange, 11070, DMABUF,                           \
       (void *, CUdeviceptr, size_t, CUmemRangeHandleType,                     \
        unsigned long long))                                                   \
-    X(cuFlushGPUDirectRDMAWrites, 11030, FLUSH,                               \
-      (CUflushGPUDirectRDMAWritesTarget, CUflushGPUDirectRDMAWritesScope))    \
     X(cuStreamWriteValue64, 11070, VALUES,                                    \
       (CUstream, CUdeviceptr, cuuint64_t, unsigned))                          \
     X(cuStreamWaitValue64, 11070, VALUES,                                     \

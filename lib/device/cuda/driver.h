@@ -15,9 +15,7 @@
 enum dtn_cuda_skill {
     DTN_CUDA_BASE,
     DTN_CUDA_ARENA,               /* virtual memory that processes share      */
-    DTN_CUDA_IPC,                 /* sharing memory of cuMemAlloc()           */
     DTN_CUDA_DMABUF,              /* export of memory to RDMA cards           */
-    DTN_CUDA_FLUSH,               /* making remote writes visible             */
     DTN_CUDA_VALUES,              /* streams that wait for and write values   */
     DTN_CUDA_KERNELS,             /* loading and launching of kernels         */
     DTN_CUDA_GRAPHS,              /* recording and launching of graphs        */

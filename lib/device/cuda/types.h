@@ -35,11 +35,6 @@ struct dtn_cuda_access {
     int flags;                    /* CU_MEM_ACCESS_FLAGS_...                  */
 };
 
-/* A name of memory for another process (legacy IPC). */
-struct dtn_cuda_ipc_name {
-    char reserved[64];            /* only the driver knows what is in it      */
-};
-
 /* One operation of cuStreamBatchMemOp() that writes a word or waits for it. */
 struct dtn_cuda_mem_op {
     int operation;                /* CU_STREAM_MEM_OP_..._VALUE_64            */
@@ -76,7 +71,6 @@ struct dtn_cuda_uuid {
     X(CUDA_ERROR_NO_BINARY_FOR_GPU, 209)                                      \
     X(CUDA_ERROR_ECC_UNCORRECTABLE, 214)                                      \
     X(CUDA_ERROR_NVLINK_UNCORRECTABLE, 220)                                   \
-    X(CUDA_ERROR_UNSUPPORTED_PTX_VERSION, 222)                                \
     X(CUDA_ERROR_CONTAINED, 226)                                              \
     X(CUDA_ERROR_OPERATING_SYSTEM, 304)                                       \
     X(CUDA_ERROR_INVALID_HANDLE, 400)                                         \
@@ -106,27 +100,18 @@ struct dtn_cuda_uuid {
     X(CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND, 1)                                \
     X(CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT, 2)                          \
     X(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 16)                           \
-    X(CU_DEVICE_ATTRIBUTE_INTEGRATED, 18)                                     \
-    X(CU_DEVICE_ATTRIBUTE_COMPUTE_MODE, 20)                                   \
     X(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, 39)                 \
     X(CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, 41)                             \
     X(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 75)                       \
-    X(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 76)                       \
     X(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 102)           \
     X(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, 103)   \
     X(CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED, 110)       \
     X(CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED, 116)                     \
-    X(CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS, 117)          \
     X(CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING, 118)               \
     X(CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS, 122)                 \
     X(CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED, 124)                             \
     X(CU_GPU_DIRECT_RDMA_WRITES_ORDERING_NONE, 0)                             \
     X(CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER, 100)                          \
-    X(CU_GPU_DIRECT_RDMA_WRITES_ORDERING_ALL_DEVICES, 200)                    \
-    X(CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX, 0)                  \
-    X(CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER, 100)                          \
-    X(CU_COMPUTEMODE_PROHIBITED, 2)                                           \
-    X(CU_COMPUTEMODE_EXCLUSIVE_PROCESS, 3)                                    \
     X(CU_MEMORYTYPE_HOST, 1)                                                  \
     X(CU_MEMORYTYPE_DEVICE, 2)                                                \
     X(CU_POINTER_ATTRIBUTE_CONTEXT, 1)                                        \
@@ -137,7 +122,6 @@ struct dtn_cuda_uuid {
     X(CU_POINTER_ATTRIBUTE_BUFFER_ID, 7)                                      \
     X(CU_POINTER_ATTRIBUTE_IS_MANAGED, 8)                                     \
     X(CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, 9)                                 \
-    X(CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, 10)                    \
     X(CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, 11)                              \
     X(CU_POINTER_ATTRIBUTE_RANGE_SIZE, 12)                                    \
     X(CU_POINTER_ATTRIBUTE_MAPPED, 13)                                        \
@@ -151,10 +135,8 @@ struct dtn_cuda_uuid {
     X(CU_MEM_ALLOC_GRANULARITY_MINIMUM, 0)                                    \
     X(CU_MEM_ACCESS_FLAGS_PROT_READWRITE, 3)                                  \
     X(CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 1)                                 \
-    X(CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS, 1)                                  \
     X(CU_STREAM_NON_BLOCKING, 1)                                              \
     X(CU_EVENT_DEFAULT, 0)                                                    \
-    X(CU_EVENT_BLOCKING_SYNC, 1)                                              \
     X(CU_EVENT_DISABLE_TIMING, 2)                                             \
     X(CU_STREAM_WAIT_VALUE_GEQ, 0)                                            \
     X(CU_STREAM_WAIT_VALUE_EQ, 1)                                             \
@@ -195,7 +177,6 @@ typedef struct CUgraphExec_st *CUgraphExec;
 typedef struct dtn_cuda_mem_op CUstreamBatchMemOpParams;
 typedef struct dtn_cuda_mem_ops CUDA_BATCH_MEM_OP_NODE_PARAMS;
 typedef struct dtn_cuda_uuid CUuuid;
-typedef struct dtn_cuda_ipc_name CUipcMemHandle;
 typedef struct dtn_cuda_location CUmemLocation;
 typedef struct dtn_cuda_allocation CUmemAllocationProp;
 typedef struct dtn_cuda_access CUmemAccessDesc;
@@ -209,8 +190,6 @@ typedef int CUmemAllocationGranularity_flags;
 typedef int CUmemRangeHandleType;
 typedef int CUstreamCaptureStatus;
 typedef int CUstreamCaptureMode;
-typedef int CUflushGPUDirectRDMAWritesTarget;
-typedef int CUflushGPUDirectRDMAWritesScope;
 typedef int CUdriverProcAddressQueryResult;
 
 #endif
