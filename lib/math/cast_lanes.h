@@ -3,8 +3,8 @@
  * Included once for each width with LANES_TARGET, the attribute that asks the
  * compiler for it, and LANES_NAME(x), which keeps the names apart.
  */
-#define CAST_OF(from, FROM, T, wide, to, TO, convert)                         \
-    LANES_TARGET static void LANES_NAME(from##_to_##to)(                      \
+#define CAST_FOR(target, from, FROM, T, wide, to, TO, convert)                \
+    target static void LANES_NAME(from##_to_##to)(                            \
         void *out, const void *in, int64_t n)                                 \
     {                                                                         \
         TO *dst = out;                                                        \
@@ -16,6 +16,7 @@
             dst[i] = convert;                                                 \
         }                                                                     \
     }
+#define CAST_OF(...) CAST_FOR(LANES_TARGET, __VA_ARGS__)
 #define CAST(from, FROM, to, TO, convert)                                     \
     CAST_OF(from, FROM, FROM, , to, TO, convert)
 
@@ -51,8 +52,10 @@ CAST(f64, double, u8, uint8_t, (uint8_t)WHOLE(int32_t, 0, 255, 255))
 CAST(f64, double, truth, uint8_t, x != 0)
 TO_FLOAT(f32, float)
 TO_FLOAT(f64, double)
-CAST(f32, float, f64, double, (double)x)
-CAST(f64, double, f32, float, (float)x)
+CAST_FOR(LANES_SHORT, f32, float, float, , f64, double, (double)x)
+CAST_FOR(LANES_SHORT, bf16, uint16_t, float, dtn_bf16_widen, f64, double,
+         (double)x)
+CAST_FOR(LANES_SHORT, f64, double, double, , f32, float, (float)x)
 
 /* By hand: a compiler turns the clamping into more choices than are needed.
  * What is too small becomes INT32_MIN without one.
@@ -98,7 +101,24 @@ TO_I32(f32, float, f32, 16)
 TO_I32(f64, double, f64, 8)
 TO_I32(bf16, uint16_t, f32, 16)
 #define I32 i32
+
+/* By way of f32, as through a block of them. */
+LANES_TARGET static void LANES_NAME(f64_to_f16)(void *out, const void *in,
+                                                int64_t n)
+{
+    const double *src = in;
+    uint16_t *dst = out;
+    int64_t i = 0;
+
+    for (; i + 8 <= n; i += 8)
+        _mm_storeu_si128((void *)(dst + i), _mm256_cvtps_ph(
+            _mm512_cvtpd_ps(VECTOR_f64(src + i)), _MM_FROUND_TO_NEAREST_INT));
+    for (; i < n; i++)
+        dst[i] = dtn_f16_narrow((float)src[i]);
+}
+#define F64_TO_F16 , AT(F16, f64, f16)
 #else
+#define F64_TO_F16
 #define I32 rest_i32
 #endif
 
@@ -112,8 +132,8 @@ TO_I32(bf16, uint16_t, f32, 16)
 static const struct cast_loops LANES_NAME(loops) = {
     .of = {
         [DTENSOR_F32] = { AT(F64, f32, f64), INTEGERS(f32) },
-        [DTENSOR_BF16] = { INTEGERS(bf16) },
-        [DTENSOR_F64] = { AT(F32, f64, f32), INTEGERS(f64) },
+        [DTENSOR_BF16] = { AT(F64, bf16, f64), INTEGERS(bf16) },
+        [DTENSOR_F64] = { AT(F32, f64, f32), INTEGERS(f64) F64_TO_F16 },
         [DTENSOR_I32] = FLOATS(i32),
         [DTENSOR_I64] = FLOATS(i64),
         [DTENSOR_U8] = FLOATS(u8),
@@ -123,8 +143,10 @@ static const struct cast_loops LANES_NAME(loops) = {
 
 #undef CAST
 #undef CAST_OF
+#undef CAST_FOR
 #undef TO_I32
 #undef I32
+#undef F64_TO_F16
 #undef NAMED
 #undef VECTOR_f32
 #undef VECTOR_f64

@@ -1,4 +1,4 @@
-/* functions.h - functions of one number, for f32 and for f64
+/* functions.h - functions of one number or more, for f32 and for f64
  *
  * The names end with _f32 or _f64, so that one macro can write both loops.  Own
  * ones are in functions_f32.h, functions_f64.h and functions_pow.h, those of
@@ -27,5 +27,33 @@
 
 DTN_FUNCTIONS(f32, float, f)
 DTN_FUNCTIONS(f64, double, )
+
+/* ---------------------------------------------------------- comparisons --- */
+
+/* In steps of which each is one instruction of a CPU.  The larger and the
+ * smaller are a NaN if one is, and of two zeros the first.
+ */
+#define DTN_COMPARISONS(kind, T)                                              \
+    DTN_FUNCTION T dtn_maximum_##kind(T x, T y)                               \
+    {                                                                         \
+        const T most = y > x ? y : x;                                         \
+                                                                              \
+        return y != y ? y : most;                                             \
+    }                                                                         \
+    DTN_FUNCTION T dtn_minimum_##kind(T x, T y)                               \
+    {                                                                         \
+        const T least = y < x ? y : x;                                        \
+                                                                              \
+        return y != y ? y : least;                                            \
+    }                                                                         \
+    DTN_FUNCTION T dtn_clamp_##kind(T x, T low, T high)                       \
+    {                                                                         \
+        const T raised = x < low ? low : x;                                   \
+                                                                              \
+        return raised > high ? high : raised;                                 \
+    }
+
+DTN_COMPARISONS(f32, float)
+DTN_COMPARISONS(f64, double)
 
 #endif

@@ -34,4 +34,20 @@ static inline int dtn_sign_u64(uint64_t x)
     return x > 0;
 }
 
+DTN_DEVICE
+static inline int64_t dtn_clamp_i64(int64_t x, int64_t low, int64_t high)
+{
+    const int64_t raised = x < low ? low : x;
+
+    return raised > high ? high : raised;
+}
+
+DTN_DEVICE
+static inline uint64_t dtn_clamp_u64(uint64_t x, uint64_t low, uint64_t high)
+{
+    const uint64_t raised = x < low ? low : x;
+
+    return raised > high ? high : raised;
+}
+
 #endif

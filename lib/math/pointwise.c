@@ -239,18 +239,27 @@ static void pass_run(struct pass *pass, const struct dtn_loop *loop)
         run_buffered(pass, loop);
 }
 
+/* Is array i of the loop as large as the output, not broadcast? */
+static bool loop_whole(const struct dtn_loop *loop, int i)
+{
+    bool whole = loop->step[i] != 0;
+
+    for (int d = 0; d < loop->ndim; d++)
+        whole &= loop->stride[i][d] != 0;
+    return whole;
+}
+
 /* Of an output alone, of operands that stay in the cache, the CPU has enough
  * stores under way.
  */
-static bool pass_is_large(const struct pass *pass, const struct dtn_array *out,
-                          const struct dtn_array *const in[])
+static bool pass_is_large(const struct pass *pass, const struct dtn_loop *loop,
+                          const struct dtn_array *out)
 {
-    const int64_t count = dtn_array_count(out);
     bool reads = false;
 
     for (int i = pass->first; i < pass->first + pass->nin; i++)
-        reads |= dtn_array_count(in[i]) == count;
-    return reads && (size_t)count * dtn_dtype_size(out->dtype) >
+        reads |= loop_whole(loop, i + 1);
+    return reads && (size_t)dtn_array_count(out) * loop->size[0] >
                     DTN_COPY_LARGE_BYTES;
 }
 
@@ -270,7 +279,7 @@ static void pass_all(struct pass *pass, const struct dtn_array *out,
     if (pass->op != DTN_POINTWISES && pass->nin == 2)
         pass_by_one(pass);
     pass->direct = pass_is_direct(pass);
-    pass->large = pass_is_large(pass, out, in);
+    pass->large = pass_is_large(pass, &loop, out);
     for (bool more = !loop.empty; more; more = dtn_loop_next(&loop))
         pass_run(pass, &loop);
 }

@@ -4,8 +4,8 @@
  * compiler for it, and LANES_NAME(x), which keeps the names apart.  Which loops
  * there are, and what is in them, is in pointwise_list.h.
  */
-#define LOOP(OP, name, kind, T, TO, expression)                               \
-    LANES_TARGET static void LANES_NAME(name##_##kind)(                       \
+#define LOOP_FOR(target, OP, name, kind, T, TO, expression)                   \
+    target static void LANES_NAME(name##_##kind)(                             \
         void *to, const void *const in[], int64_t n, const void *args)        \
     {                                                                         \
         enum { OPERANDS_USED = DTN_##OP < DTN_ADD ? 1                         \
@@ -23,12 +23,16 @@
             dst[i] = (TO)(expression);                                        \
         }                                                                     \
     }
+#define LOOP(...) LOOP_FOR(LANES_TARGET, __VA_ARGS__)
+#define SHORT(...) LOOP_FOR(LANES_SHORT, __VA_ARGS__)
 
-DTN_POINTWISE_FLOAT(LOOP, f32, float)
+DTN_POINTWISE_SHORT(SHORT, f32, float)
+DTN_POINTWISE_LONG(LOOP, f32, float)
 DTN_POINTWISE_GELU(LOOP, f32, float)
 DTN_POINTWISE_GELU(LOOP, bf16, float)
 DTN_POINTWISE_LIBM(LOOP, f32, float)
-DTN_POINTWISE_FLOAT(LOOP, f64, double)
+DTN_POINTWISE_SHORT(SHORT, f64, double)
+DTN_POINTWISE_LONG(LOOP, f64, double)
 DTN_POINTWISE_GELU(LOOP, f64, double)
 DTN_POINTWISE_LIBM(LOOP, f64, double)
 DTN_POINTWISE_INTEGER(LOOP, i64, int64_t)
@@ -138,15 +142,13 @@ LANES_TARGET INLINE __m256i LANES_NAME(half_bf16)(__m512 x)
             LANES_NAME(name##_some_##kind)(                                   \
                 to, in, i, (__mmask16)((1 << (n - i)) - 1), p, q);            \
     }
-#define IF(condition, yes, no)                                                \
-    _mm512_mask_blend_ps(condition, no, yes)
-#define BETTER(order)                                                         \
-    IF(_mm512_cmp_ps_mask(y, x, order) | _mm512_cmp_ps_mask(y, y,             \
-                                                            _CMP_UNORD_Q),    \
-       y, x)
+/* As dtn_maximum_f32(). */
+#define BETTER(best)                                                          \
+    _mm512_mask_##best##_ps(y, _mm512_cmp_ps_mask(y, y, _CMP_ORD_Q), y, x)
 #define HALVES(X, kind)                                                       \
-    X(CLAMP, clamp, kind, IF(_mm512_cmp_ps_mask(x, p, _CMP_LT_OQ), p,         \
-                       IF(_mm512_cmp_ps_mask(x, q, _CMP_GT_OQ), q, x)))       \
+    X(RELU, relu, kind, _mm512_maskz_mov_ps(                                  \
+        _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_NLE_UQ), x))          \
+    X(CLAMP, clamp, kind, _mm512_min_ps(q, _mm512_max_ps(p, x)))              \
     X(SHIFT, shift, kind, x + p)                                              \
     X(SCALE, scale, kind, p * x)                                              \
     X(ADD, add, kind, x + y)                                                  \
@@ -155,8 +157,8 @@ LANES_TARGET INLINE __m256i LANES_NAME(half_bf16)(__m512 x)
     X(DIV, div, kind, x / y)                                                  \
     X(SQRT, sqrt, kind, _mm512_sqrt_ps(x))                                    \
     X(RSQRT, rsqrt, kind, _mm512_set1_ps(1) / _mm512_sqrt_ps(x))              \
-    X(MAXIMUM, maximum, kind, BETTER(_CMP_GT_OQ))                             \
-    X(MINIMUM, minimum, kind, BETTER(_CMP_LT_OQ))                             \
+    X(MAXIMUM, maximum, kind, BETTER(max))                                    \
+    X(MINIMUM, minimum, kind, BETTER(min))                                    \
     X(LERP, lerp, kind, x + z * (y - x))
 
 HALVES(HALF, f16)
@@ -214,14 +216,15 @@ static const struct pointwise_loops LANES_NAME(loops) = {
                [16] = LANES_NAME(where_16) },
 };
 
+#undef LOOP_FOR
 #undef LOOP
+#undef SHORT
 #undef SINE
 #undef WHERE
 #undef AT
 #undef INLINE
 #undef LOAD
 #undef HALF
-#undef IF
 #undef BETTER
 #undef HALVES
 #undef LANES_TARGET

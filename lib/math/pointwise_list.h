@@ -21,13 +21,32 @@
 #define DTN_POINTWISE_GELU(X, kind, T)                                        \
     X(GELU, gelu, kind, T, T, dtn_gelu_##kind(x))
 
-/* Of f32 and of f64, all but GELU, sine, cosine and what is of libm. */
-#define DTN_POINTWISE_FLOAT(X, kind, T)                                       \
-    X(RELU, relu, kind, T, T, x > 0 || x != x ? x : 0)                        \
+/* Of f32 and of f64: few instructions, so that a loop waits for memory. */
+#define DTN_POINTWISE_SHORT(X, kind, T)                                       \
+    X(RELU, relu, kind, T, T, x <= 0 ? 0 : x)                                 \
     X(CEIL, ceil, kind, T, T, dtn_ceil_##kind(x))                             \
     X(FLOOR, floor, kind, T, T, dtn_floor_##kind(x))                          \
     X(ROUND, round, kind, T, T, dtn_round_##kind(x))                          \
     X(TRUNC, trunc, kind, T, T, dtn_trunc_##kind(x))                          \
+    X(NEG, neg, kind, T, T, -x)                                               \
+    X(ABS, abs, kind, T, T, dtn_abs_##kind(x))                                \
+    X(SQUARE, square, kind, T, T, x * x)                                      \
+    X(CLAMP, clamp, kind, T, T, dtn_clamp_##kind(x, p, q))                    \
+    X(SHIFT, shift, kind, T, T, x + p)                                        \
+    X(SCALE, scale, kind, T, T, p * x)                                        \
+    X(ADD, add, kind, T, T, x + y)                                            \
+    X(SUB, sub, kind, T, T, x - y)                                            \
+    X(MUL, mul, kind, T, T, x * y)                                            \
+    X(DIV, div, kind, T, T, x / y)                                            \
+    X(MAXIMUM, maximum, kind, T, T, dtn_maximum_##kind(x, y))                 \
+    X(MINIMUM, minimum, kind, T, T, dtn_minimum_##kind(x, y))                 \
+    X(AXPY, axpy, kind, T, T, x + p * y)                                      \
+    X(ADDCMUL, addcmul, kind, T, T, x + p * y * z)                            \
+    X(ADDCDIV, addcdiv, kind, T, T, x + p * y / z)                            \
+    X(LERP, lerp, kind, T, T, x + z * (y - x))
+
+/* Of f32 and of f64, the others but GELU, sine, cosine and what is of libm. */
+#define DTN_POINTWISE_LONG(X, kind, T)                                        \
     X(SIGN, sign, kind, T, T, x != x ? x : (T)((x > 0) - (x < 0)))            \
     X(EXP, exp, kind, T, T, dtn_exp_##kind(x))                                \
     X(EXP2, exp2, kind, T, T, dtn_exp2_##kind(x))                             \
@@ -37,9 +56,6 @@
     X(SINH, sinh, kind, T, T, dtn_sinh_##kind(x))                             \
     X(ERF, erf, kind, T, T, dtn_erf_##kind(x))                                \
     X(ERFC, erfc, kind, T, T, dtn_erfc_##kind(x))                             \
-    X(NEG, neg, kind, T, T, -x)                                               \
-    X(ABS, abs, kind, T, T, dtn_abs_##kind(x))                                \
-    X(SQUARE, square, kind, T, T, x * x)                                      \
     X(LOG, log, kind, T, T, dtn_log_##kind(x))                                \
     X(LOG2, log2, kind, T, T, dtn_log2_##kind(x))                             \
     X(LOG10, log10, kind, T, T, dtn_log10_##kind(x))                          \
@@ -50,20 +66,11 @@
     X(RECIPROCAL, reciprocal, kind, T, T, 1 / x)                              \
     X(SILU, silu, kind, T, T, dtn_silu_##kind(x))                             \
     X(SOFTPLUS, softplus, kind, T, T, dtn_softplus_##kind(x))                 \
-    X(CLAMP, clamp, kind, T, T, x < p ? p : x > q ? q : x)                    \
-    X(SHIFT, shift, kind, T, T, x + p)                                        \
-    X(SCALE, scale, kind, T, T, p * x)                                        \
-    X(ADD, add, kind, T, T, x + y)                                            \
-    X(SUB, sub, kind, T, T, x - y)                                            \
-    X(MUL, mul, kind, T, T, x * y)                                            \
-    X(DIV, div, kind, T, T, x / y)                                            \
-    X(MAXIMUM, maximum, kind, T, T, ((y > x) | (y != y)) ? y : x)             \
-    X(MINIMUM, minimum, kind, T, T, ((y < x) | (y != y)) ? y : x)             \
-    X(AXPY, axpy, kind, T, T, x + p * y)                                      \
-    X(ADDCMUL, addcmul, kind, T, T, x + p * y * z)                            \
-    X(ADDCDIV, addcdiv, kind, T, T, x + p * y / z)                            \
-    X(LERP, lerp, kind, T, T, x + z * (y - x))                                \
     DTN_POINTWISE_COMPARED(X, kind, T)
+
+#define DTN_POINTWISE_FLOAT(X, kind, T)                                       \
+    DTN_POINTWISE_SHORT(X, kind, T)                                           \
+    DTN_POINTWISE_LONG(X, kind, T)
 
 /* Functions of libm, which a GPU has not with the same bits. */
 #define DTN_POINTWISE_LIBM(X, kind, T)                                        \
@@ -82,7 +89,7 @@
     X(ABS, abs, kind, T, T, dtn_sign_##kind(x) < 0 ? 0 - (uint64_t)x          \
                                                : (uint64_t)x)                 \
     X(SQUARE, square, kind, T, T, (uint64_t)x * (uint64_t)x)                  \
-    X(CLAMP, clamp, kind, T, T, x < p ? p : x > q ? q : x)                    \
+    X(CLAMP, clamp, kind, T, T, dtn_clamp_##kind(x, p, q))                    \
     X(SHIFT, shift, kind, T, T, (uint64_t)x + (uint64_t)p)                    \
     X(SCALE, scale, kind, T, T, (uint64_t)x * (uint64_t)p)                    \
     X(ADD, add, kind, T, T, (uint64_t)x + (uint64_t)y)                        \

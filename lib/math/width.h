@@ -22,11 +22,14 @@
 #endif
 #define DTN_AVX512 "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c"
 #ifdef __clang__
-#define DTN_TARGET_AVX512 __attribute__((target(DTN_AVX512)))
+#define DTN_VECTORS(bits)
 #else
-#define DTN_TARGET_AVX512                                                     \
-    __attribute__((target(DTN_AVX512 ",prefer-vector-width=512")))
+#define DTN_VECTORS(bits) ",prefer-vector-width=" bits
 #endif
+#define DTN_TARGET_AVX512                                                     \
+    __attribute__((target(DTN_AVX512 DTN_VECTORS("512"))))
+#define DTN_TARGET_AVX512_SHORT                                               \
+    __attribute__((target(DTN_AVX512 DTN_VECTORS("256"))))
 #define DTN_TARGET_BF16 __attribute__((target(DTN_AVX512 ",avx512bf16")))
 #endif
 

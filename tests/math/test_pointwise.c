@@ -56,7 +56,7 @@ static double twin_unary(enum dtn_pointwise op, double x, double p, double q)
     case DTN_GELU: return x * 0.5 * erfc(-x * 0.70710678118654752440);
     case DTN_SILU: return x / (1 + exp(-x));
     case DTN_SOFTPLUS: return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
-    case DTN_CLAMP: return x < p ? p : x > q ? q : x;
+    case DTN_CLAMP: return x != x ? x : fmin(fmax(x, p), q);
     case DTN_SHIFT: return x + p;
     case DTN_SCALE: return p * x;
     default: return pow(x, p);
@@ -103,6 +103,16 @@ static bool less(bool is_u64, int64_t x, int64_t y)
     return is_u64 ? (uint64_t)x < (uint64_t)y : x < y;
 }
 
+static int64_t larger(bool is_u64, int64_t x, int64_t y)
+{
+    return less(is_u64, x, y) ? y : x;
+}
+
+static int64_t smaller(bool is_u64, int64_t x, int64_t y)
+{
+    return less(is_u64, y, x) ? y : x;
+}
+
 static int64_t twin_integer(enum dtn_pointwise op, bool is_u64,
                             const int64_t x[], const double args[])
 {
@@ -119,16 +129,16 @@ static int64_t twin_integer(enum dtn_pointwise op, bool is_u64,
     case DTN_NEG: return (int64_t)-a;
     case DTN_ABS: return less(is_u64, x[0], 0) ? (int64_t)-a : x[0];
     case DTN_SQUARE: return (int64_t)(a * a);
-    case DTN_CLAMP: return less(is_u64, x[0], arg[0]) ? arg[0]
-                           : less(is_u64, arg[1], x[0]) ? arg[1] : x[0];
+    case DTN_CLAMP: return smaller(is_u64, larger(is_u64, x[0], arg[0]),
+                                   arg[1]);
     case DTN_SHIFT: return (int64_t)(a + p);
     case DTN_SCALE: return (int64_t)(a * p);
     case DTN_ADD: return (int64_t)(a + b);
     case DTN_SUB: return (int64_t)(a - b);
     case DTN_MUL: return (int64_t)(a * b);
     case DTN_DIV: return over(is_u64, x[0], x[1]);
-    case DTN_MAXIMUM: return less(is_u64, x[0], x[1]) ? x[1] : x[0];
-    case DTN_MINIMUM: return less(is_u64, x[1], x[0]) ? x[1] : x[0];
+    case DTN_MAXIMUM: return larger(is_u64, x[0], x[1]);
+    case DTN_MINIMUM: return smaller(is_u64, x[0], x[1]);
     case DTN_AXPY: return (int64_t)(a + p * b);
     case DTN_LT: return less(is_u64, x[0], x[1]);
     case DTN_LE: return !less(is_u64, x[1], x[0]);
@@ -183,6 +193,10 @@ static struct call call_new(enum dtn_pointwise op, enum dtensor_dtype dtype)
     struct call call = { .op = op, .nin = dtn_pointwise_operands(op),
                          .args = { 2, 5 } };
 
+    if (op == DTN_CLAMP && rand_below(&seed, 2)) {     /* all are the second */
+        call.args[0] = 5;
+        call.args[1] = 2;
+    }
     sample_shape(&seed, ndim, 9, shape);
     if (ndim > 0 && rand_below(&seed, 8) == 0)
         shape[ndim - 1] = 1000 + rand_below(&seed, 200);
