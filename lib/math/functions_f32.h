@@ -61,19 +61,23 @@ DTN_FUNCTION float dtn_exp_parts_f32(float x, float *restp)
 }
 
 /* (1 + rest) 2^k for -150 <= k <= 128, rounded once if it is normal: 2^128 and
- * 2^-150 are no normal floats, so 2^-1 or 2^30 is a factor of its own.
+ * 2^-150 are no normal floats, so half of k is a factor of its own.
  */
 DTN_FUNCTION float dtn_times_power_f32(float rest, float shifted)
 {
-    const int small = shifted < DTN_ROUNDER_F32;
-    const float power = dtn_power_of_f32(shifted, small ? 30 : -1);
+    const uint32_t both = dtn_narrow_bits(shifted) + 2 * 127 -
+                          dtn_narrow_bits(DTN_ROUNDER_F32);
+    const uint32_t half = both >> 1;
+    const float power = dtn_narrow_float(half << 23);
 
-    return fma_f32(rest, power, power) * (small ? 0x1p-30F : 2.0F);
+    return fma_f32(rest, power, power) * dtn_narrow_float((both - half) << 23);
 }
 
 DTN_FUNCTION float dtn_between_f32(float x, float low, float high)
 {
-    return x < low ? low : x > high ? high : x;
+    const float raised = x < low ? low : x;
+
+    return raised > high ? high : raised;
 }
 
 DTN_FUNCTION float dtn_exp_f32(float x)

@@ -45,7 +45,9 @@ DTN_FUNCTION double dtn_pick_f64(int which, double yes, double no)
 
 DTN_FUNCTION double dtn_between_f64(double x, double low, double high)
 {
-    return x < low ? low : x > high ? high : x;
+    const double raised = x < low ? low : x;
+
+    return raised > high ? high : raised;
 }
 
 /* ---------------------------------------------------------- exponential --- */
@@ -82,14 +84,15 @@ DTN_FUNCTION double dtn_exp_parts_f64(double x, double *restp)
 }
 
 /* x 2^k for -1080 <= k <= 1024, rounded once: 2^1024 and 2^-1080 are no normal
- * numbers, so 2^-1 or 2^60 is a factor of its own.
+ * numbers, so half of k is a factor of its own.
  */
 DTN_FUNCTION double dtn_times_power_f64(double x, double shifted)
 {
-    const int small = shifted < DTN_ROUNDER_F64;
-    const double power = dtn_power_of_f64(shifted, small ? 60 : -1);
+    const uint64_t both = bits_of_f64(shifted) + 2 * 1023 -
+                          bits_of_f64(DTN_ROUNDER_F64);
+    const uint64_t half = both >> 1;
 
-    return x * power * (small ? 0x1p-60 : 2.0);
+    return x * f64_of_bits(half << 52) * f64_of_bits((both - half) << 52);
 }
 
 DTN_FUNCTION double dtn_exp_f64(double x)

@@ -344,8 +344,8 @@ static void several_end(const struct reduction *r, int64_t width,
         total[k] = sqrt(total[k]);
 }
 
-static void several_store(const struct reduction *r, int64_t width,
-                          double total[])
+static void several_cast(const struct reduction *r, int64_t width,
+                         double total[])
 {
     const struct dtn_array from = dtn_array_packed(total, DTENSOR_F64, 1,
                                                    &width);
@@ -354,11 +354,23 @@ static void several_store(const struct reduction *r, int64_t width,
         .ndim = 1, .shape = { width }, .stride = { r->rows.outer.step[OUT] },
     };
 
-    if (to.dtype == DTENSOR_F32 && to.stride[0] == 1)      /* often, and few */
+    dtn_cast(&to, &from);
+}
+
+/* Often they are few, and lie beside each other. */
+static void several_store(const struct reduction *r, int64_t width,
+                          double total[])
+{
+    const bool near = r->rows.outer.step[OUT] == 1;
+    void *out = r->rows.row.at[OUT];
+
+    if (near && r->rows.how[OUT].dtype == DTENSOR_F32)
         for (int64_t k = 0; k < width; k++)
-            ((float *)to.data)[k] = (float)total[k];
+            ((float *)out)[k] = (float)total[k];
+    else if (near && r->rows.how[OUT].dtype == DTENSOR_F64)
+        memcpy(out, total, (size_t)width * sizeof *total);
     else
-        dtn_cast(&to, &from);
+        several_cast(r, width, total);
 }
 
 static void several_reduce(struct reduction *r, enum several several)
