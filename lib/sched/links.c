@@ -16,9 +16,6 @@
 #include <math.h>
 #include <stdbool.h>
 
-/* A buffer of so many bytes is halved in messages of one piece, mostly. */
-#define LINKS_TOGETHER 4194304.0
-
 /* Between hosts a rank posts a put and a signal to each of its children. */
 static double load_fanned(const struct dtn_model *model,
                           const struct dtn_weight *weight,
@@ -183,28 +180,6 @@ double dtn_load_first(const struct dtn_model *model,
                      &(struct dtn_peers){ 1, n, true, sharing, NULL });
 }
 
-double dtn_load_apart(const struct dtn_model *model, double bytes)
-{
-    const double hosts = log2(model->hosts) - 2;
-
-    return fmax(0, fmin(4, fmin(hosts, log2(bytes / LINKS_TOGETHER))));
-}
-
-/* How much longer bytes take where shifts differ in length.  Over 16 and 64
- * hosts it is 1.0 and 1.04 (rc) to 1.28 and 1.45 (tcp) times, if blocks are
- * reduced and then gathered 1.1 and 1.5 to 1.7 and 2.4 times; so these are
- * middles.
- */
-static double load_late(const struct dtn_model *model,
-                        const struct dtn_weight *weight,
-                        const struct dtn_units *units)
-{
-    const double apart = dtn_load_apart(model, units->whole);
-
-    return weight->moved.block.per_peer > 1 ? pow(1.16, apart)
-                                            : 1 + 0.045 * apart;
-}
-
 /* The ranks of a host use the device in turn, and wait while others use it: all
  * the time if all shifts are as long, else a third of it.
  */
@@ -230,19 +205,14 @@ void dtn_load_turns(const struct dtn_model *model,
  */
 static void load_shift(const struct dtn_model *model,
                        const struct dtn_weight *weight,
-                       const struct dtn_units *units,
                        const struct dtn_peers *beyond,
                        double load[DTENSOR_NCOSTS])
 {
     const double late = weight->hops.per_peer * (beyond->below - 1);
-    const bool even = weight->hops.per_peer > 0
-                   || weight->moved.whole.log2n > 0;
 
     load[DTENSOR_COST_INTER_HOPS] += late;
     load[DTENSOR_COST_INTRA_HOPS] -= late;
     dtn_load_turns(model, weight, beyond->sharing, 1, load);
-    if (!even && beyond->sharing > 1)
-        load[DTENSOR_COST_INTER_BYTES] *= load_late(model, weight, units);
 }
 
 /* Ranks of the host that is waited for: the smallest, whose ranks have the most
@@ -437,7 +407,7 @@ void dtn_load_hosts(const struct dtn_model *model,
     if (beyond.counted)
         load_ready(model, weight, &units, load);
     if (weight->senders == DTN_SENDERS_SHIFT && locals > 1)
-        load_shift(model, weight, &units, &beyond, load);
+        load_shift(model, weight, &beyond, load);
     load_local(weight, &units, stretch, load);
     load_hide(model, weight,
               stretch * load_path(model, weight, &units, &inside), load);

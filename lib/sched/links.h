@@ -25,13 +25,6 @@ void dtn_load_hosts(const struct dtn_model *model,
                     const struct dtn_weight *weight, int n, double whole,
                     double stretch, double load[DTENSOR_NCOSTS]);
 
-/* If messages take the port of a host in pieces, in turn, ranks that send and
- * receive in shifts of unequal length get out of step: two hosts send to a
- * third, and ports are idle.  So many doublings of the hosts count for that, if
- * the buffer has so many bytes; 0: ranks keep in step.
- */
-double dtn_load_apart(const struct dtn_model *model, double bytes);
-
 /* Take from the bytes between hosts those that move while other ranks of the
  * host wait, if `sharing` ranks send in shifts.  `filled` is the share of the
  * waits after which more bytes come.

@@ -93,25 +93,6 @@ static void load_unequal(const struct dtn_model *model,
     }
 }
 
-/* The rails of a host that halve long blocks get out of step.  Simulated over
- * tcp, the bytes of 16 hosts and more take 1.25 to 1.33 times as long if they
- * also gather, on unequal hosts 1.4 to 1.7 times; else up to 1.1 times, and
- * those of 256 hosts up to 1.4 times.
- */
-static double rails_late(const struct dtn_model *model,
-                         const struct dtn_weight *weight,
-                         const struct dtn_units *units)
-{
-    const double bytes = units->whole * load_sharing(model);
-    const double apart = dtn_load_apart(model, bytes);
-    const bool gathers = weight->moved.block.per_peer > 1;
-    const bool halves = weight->moved.block.per_peer > 0
-                     && dtn_amount_value(&weight->folded, units) > 0;
-
-    return gathers ? 1 + (model->uneven ? 0.45 : 0.2) * fmin(1, apart / 2)
-         : halves ? 1 + 0.05 * apart : 1;
-}
-
 /* Are the messages between hosts too long to go with a signal? */
 static bool rails_long(const struct dtn_model *model,
                        const struct dtn_weight *weight,
@@ -139,9 +120,6 @@ static void load_rails(const struct dtn_model *model,
     if (weight->moved.whole.log2n > 0 && levels > 2 && !too_long)
         dtn_load_turns(model, weight, load_sharing(model), 1 - 2 / levels,
                        load);
-    if (weight->senders == DTN_SENDERS_SHIFT
-        && load_sharing(model) > 1)
-        load[DTENSOR_COST_INTER_BYTES] *= rails_late(model, weight, units);
     if (emitter->algorithm == DTN_ALG_RAILS && too_long
         && weight->senders != DTN_SENDERS_TREES)
         load[DTENSOR_COST_INTER_HOPS] -=

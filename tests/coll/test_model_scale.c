@@ -36,15 +36,12 @@
 #define OFF_MAX 1.3               /* a rule that is off by more is wrong      */
 #define HALF_MAX 1.05             /* half of the rules are off by less        */
 #define SLOWER_MAX 1.1            /* rails take no longer than what there was */
-#define KNOWN_BYTES (64 << 20)    /* of a call whose rule is known to be off  */
-#define KNOWN_HOSTS 32
 #define STEPS_MAX (1 << 22)       /* that are simulated of a call             */
 #define BLOCKS_FROM 2048          /* ranks from which on sizes are of blocks  */
 
 /* How far the rule of an emitter is off. */
 struct fit {
     int calls, beyond;            /* off by more than OFF_MAX                 */
-    int known;                    /* or so, as is known                       */
     int left_out;                 /* calls that have too many steps           */
     int left_from;                /* ranks of the first of them               */
     double left_steps;            /* its steps                                */
@@ -114,18 +111,6 @@ static double simulated(struct played *asked, const struct dtn_model *model,
     return result.ns;
 }
 
-/* Ranks of a host that halve long buffers get out of step, and its device is
- * idle for up to half of the time: no rule of that is known
- * (doc/decisions/sched.md).
- */
-static bool known_off(const struct played *asked, const struct dtn_model *model)
-{
-    return asked->call.coll == DTN_COLL_ALLREDUCE
-        && asked->emitter->algorithm == DTN_ALG_HALVING
-        && dtn_call_bytes(&asked->call) >= KNOWN_BYTES
-        && model->locals > 1 && model->hosts >= KNOWN_HOSTS;
-}
-
 static void scale_note(struct scale *scale, const struct played *asked,
                        const struct dtn_model *model, double told, double ns)
 {
@@ -133,10 +118,6 @@ static void scale_note(struct scale *scale, const struct played *asked,
     const double off = fabs(log(told / ns));
     const bool beyond = off > log(OFF_MAX);
 
-    if (beyond && known_off(asked, model)) {
-        fit->known++;
-        return;
-    }
     if (scale->n < scale->capacity)
         scale->off[scale->n++] = off;
     fit->calls++;
@@ -159,16 +140,16 @@ static void scale_note(struct scale *scale, const struct played *asked,
 
 static void scale_table(const struct scale *scale)
 {
-    printf("# %-16s %-13s %6s %7s %6s %6s %6s  %s\n", "collective",
-           "algorithm", "calls", "ranks", "beyond", "known", "worst", "at");
+    printf("# %-16s %-13s %6s %7s %6s %6s  %s\n", "collective", "algorithm",
+           "calls", "ranks", "beyond", "worst", "at");
     for (int e = 0; dtn_emitters[e].emit; e++) {
         const struct fit *fit = &scale->fit[e];
 
         if (fit->calls > 0)
-            printf("# %-16s %-13s %6d %7d %6d %6d %6.2f  %d ranks on %d hosts, "
-                   "%zu bytes\n", dtn_coll_name(dtn_emitters[e].coll),
+            printf("# %-16s %-13s %6d %7d %6d %6.2f  %d ranks on %d hosts, %zu "
+                   "bytes\n", dtn_coll_name(dtn_emitters[e].coll),
                    dtn_emitters[e].name, fit->calls, fit->most, fit->beyond,
-                   fit->known, fit->worst, fit->n, fit->hosts, fit->bytes);
+                   fit->worst, fit->n, fit->hosts, fit->bytes);
     }
 }
 

@@ -298,6 +298,53 @@ static void test_sharing(void)
        "%.0f", two, one);
 }
 
+/* Rank 0 puts to rank 2, and rank 1 a sixteenth of that to rank 3. */
+static int unequal_emit(void *arg, int position, struct dtn_sched *sched,
+                        struct dtensor_error *err)
+{
+    const size_t *bytes = arg;
+    const int to = position + 2;
+    const struct dtn_span in = { position, DTN_IN, 0 };
+    const struct dtn_span out = { to, DTN_OUT, 0 };
+
+    dtn_sched_init(sched, "unequal", 4, position, DTENSOR_U8, DTENSOR_SUM);
+    if (position < 2)
+        dtn_sched_put(sched, to, out, in, *bytes >> 4 * position);
+    return dtn_sched_finish(sched, err);
+}
+
+static void arrival_note(const struct dtensor_simulated_event *event, void *arg)
+{
+    double *end_ns = arg;
+
+    if (event->kind == DTENSOR_STEP_PUT)
+        end_ns[event->rank] = event->end_ns;
+}
+
+/* In two turns of 1 MiB a port has sent one of the long message, and all of the
+ * short one.
+ */
+static void test_turns(void)
+{
+    const struct dtn_play_wire *w = &wires[0];
+    const struct dtn_play_machine machine = machine_of(w, 4, 2);
+    size_t bytes = 16 << 20;
+    const struct dtn_play_job job = { .n = 4, .emit = unequal_emit,
+                                      .arg = &bytes };
+    double end_ns[2] = { 0, 0 }, turn = w->byte_ns * (double)(bytes / 16);
+    const struct dtn_play_watch watch = { .visit = arrival_note,
+                                          .arg = end_ns };
+    const double before = w->post_ns + w->latency_ns;
+    struct dtn_play_result result = { .ns = -1 };
+    struct dtensor_error err = { .text = "" };
+    const int rc = dtn_play(&machine, &job, 1, &watch, &result, &err);
+
+    ok(rc == 0 && near_to(end_ns[1], before + 2 * turn)
+       && near_to(end_ns[0], before + 17 * turn), "a port gives two peers as "
+       "many bytes in a turn: 1 MiB takes %.0f ns, 16 MiB beside it %.0f %s",
+       end_ns[1], end_ns[0], err.text);
+}
+
 /* -------------------------------------------------------------- periods --- */
 
 /* All emitters that put: the same time by one host as by all. */
@@ -391,6 +438,7 @@ int main(void)
         test_ring(&wires[w], 1000);
     }
     test_sharing();
+    test_turns();
     test_other("SMPI", "simgrid.txt", simgrid_read, 20);
     test_other("LogGOPSim", "loggopsim.txt", loggopsim_read, 50);
     test_periods(1);

@@ -8,7 +8,8 @@
  * them in turn, as a network device its queue pairs and a kernel its sockets: a
  * long message goes in up to 16 pieces, each at the end of the port's queue.
  * In order and whole, messages for one link can all be behind messages for
- * another, which stays idle.
+ * another, which stays idle.  All messages have pieces of about one length: if
+ * each had 16, one of 16 MiB would have 16 times the bandwidth of one of 1 MiB.
  */
 #include "base/array.h"
 #include "sched/play/player.h"
@@ -166,6 +167,16 @@ static struct dtn_play_message *message_new(struct dtn_player *p,
 
 /* --------------------------------------------------------------- pieces --- */
 
+/* About as long as those of the longest message: a port gives all peers as many
+ * bytes in a turn.
+ */
+static double piece_bytes(const struct dtn_player *p, double bytes)
+{
+    const double longest = fmax((double)p->program.longest, bytes);
+
+    return bytes / fmax(1, floor(bytes / longest * dtn_pieces(longest)));
+}
+
 /* All of it is one piece, but for rounding. */
 static bool message_is_last(const struct dtn_play_message *m)
 {
@@ -250,7 +261,7 @@ void dtn_message_far(struct dtn_player *p, const struct dtn_play_line *line,
     }
     m->links = (uint8_t)links;
     m->sent_ns = now_ns;
-    m->piece = m->bytes / dtn_pieces(m->bytes);
+    m->piece = piece_bytes(p, m->bytes);
     message_post(p, channel, number, now_ns);
 }
 

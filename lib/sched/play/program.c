@@ -155,11 +155,14 @@ static void lines_of_step(struct maker *maker, const struct dtn_sched *sched,
     const struct dtn_step *step = &sched->steps[at];
     const int me = sched->me, peer = step->peer;
     const bool eager = step->tag == DTN_TAG_EAGER;
+    const uint64_t put = step->op == DTN_OP_PUT ? step_bytes(sched, step) : 0;
 
+    if (put > maker->program->longest)
+        maker->program->longest = put;
     switch (step->op) {
     case DTN_OP_PUT:
         line_add(maker, DTN_LINE_PUT, at, channel_between(maker, me, peer),
-                 step_bytes(sched, step));
+                 put);
         break;
     case DTN_OP_FLUSH:
         line_add(maker, DTN_LINE_FLUSH, at, channel_between(maker, me, peer),

@@ -68,6 +68,7 @@ struct dtn_program {
     int nlines, lines_capacity;   /* used and allocated                       */
     struct dtn_channel *channel;  /* [nchannels]                              */
     int nchannels, channels_capacity; /* used and allocated                   */
+    uint64_t longest;             /* bytes of the longest put                 */
 };
 
 /* Make the schedules of all jobs, one rank at a time, and keep their lines.
