@@ -369,6 +369,19 @@ module dtensor
             type(c_ptr), value, intent(in) :: ctx
             type(dtensor_error), intent(inout) :: err
         end function
+        integer(c_int) function dtensor_group_start(ctx, request, err) &
+            bind(C, name="dtensor_group_start")
+            import :: c_int, c_ptr, dtensor_error
+            type(c_ptr), value, intent(in) :: ctx
+            type(c_ptr), intent(inout) :: request
+            type(dtensor_error), intent(inout) :: err
+        end function
+        integer(c_int) function dtensor_wait(request, err) &
+            bind(C, name="dtensor_wait")
+            import :: c_int, c_ptr, dtensor_error
+            type(c_ptr), value, intent(in) :: request
+            type(dtensor_error), intent(inout) :: err
+        end function
     end interface
 
 contains

@@ -92,6 +92,18 @@ public:
         call([&](auto *err) { return dtensor_group_end(get(), err); });
     }
 
+    /* The same, but only started: compute, then wait(); the buffers are the
+     * library's until then.
+     */
+    template <class F> request start(F calls) const
+    {
+        call([&](auto *err) { return dtensor_group_begin(get(), err); });
+        calls();
+        return request(made<dtensor_request>([&](auto **started, auto *err) {
+            return dtensor_group_start(get(), started, err);
+        }));
+    }
+
     dt::spec spec(const std::string &on, const std::string &placements,
                   dtensor_dtype type,
                   const std::vector<std::int64_t> &sizes) const

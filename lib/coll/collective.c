@@ -294,3 +294,10 @@ int dtensor_group_end(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
     return dtn_recorded_end(ctx, err);
 }
+
+int dtensor_group_start(struct dtensor_ctx *ctx,
+                        struct dtensor_request **requestp,
+                        struct dtensor_error *err)
+{
+    return dtn_recorded_start(ctx, requestp, err);
+}

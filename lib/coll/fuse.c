@@ -133,7 +133,7 @@ static int unit_start(struct dtensor_ctx *ctx, struct dtn_fused *unit,
 /* --------------------------------------------------------------- making --- */
 
 /* Wait for a unit and copy the received data to its place.  `edges` is not NULL
- * for messages.
+ * for messages.  A second time it does nothing.
  */
 static int unit_finish(struct dtensor_ctx *ctx, struct dtn_fused *unit,
                        struct dtn_edge edges[], struct dtensor_error *err)
@@ -144,55 +144,158 @@ static int unit_finish(struct dtensor_ctx *ctx, struct dtn_fused *unit,
         rc = dtn_messages_unpack(ctx, unit, edges, err);
     else if (rc == 0 && unit->request && unit->packed[DTN_OUT])
         rc = unit_copy(ctx, unit, DTN_OUT, err);
-    dtn_arena_free(&ctx->arena, unit->packed[DTN_IN]);
-    dtn_arena_free(&ctx->arena, unit->packed[DTN_OUT]);
+    unit->request = NULL;
+    for (int s = DTN_IN; s <= DTN_OUT; s++) {
+        dtn_arena_free(&ctx->arena, unit->packed[s]);
+        unit->packed[s] = NULL;
+    }
     return rc;
 }
 
-/* Unit 0 has all messages. */
-static int group_run(struct dtensor_ctx *ctx, struct dtn_fused units[],
-                     struct dtn_edge edges[], struct dtensor_error *err)
-{
-    struct dtn_recorded *recorded = dtn_coll_of(ctx)->recorded;
-    int nunits = 1, nmessages = 0, rc = 0, done;
+/* All units of a group, while they run: a request that ends after theirs. */
+struct group {
+    struct dtensor_request request;
+    struct dtn_recorded *recorded; /* the calls                               */
+    struct dtn_fused *units;      /* [nunits], 0 has all messages             */
+    struct dtn_edge *edges;       /* of the messages                          */
+    int nunits;
+};
 
+static int group_units(struct dtensor_ctx *ctx, struct group *group,
+                       struct dtensor_error *err)
+{
+    struct dtn_recorded *recorded = group->recorded;
+    int nmessages = 0, rc = 0;
+
+    group->nunits = 1;
     for (int i = 0; i < recorded->n; i++) {
         if (dtn_recorded_is_message(&recorded->items[i]))
             nmessages++;
         else
-            nunits = units_add(units, nunits, recorded->items, i);
+            group->nunits = units_add(group->units, group->nunits,
+                                      recorded->items, i);
     }
-    for (int u = 1; rc == 0 && u < nunits; u++)
-        rc = unit_start(ctx, &units[u], err);
+    for (int u = 1; rc == 0 && u < group->nunits; u++)
+        rc = unit_start(ctx, &group->units[u], err);
     if (rc == 0 && nmessages > 0)
-        rc = dtn_messages_start(ctx, &units[0], edges, err);
-    for (int u = 0; u < nunits; u++) {
-        done = unit_finish(ctx, &units[u], u == 0 ? edges : NULL,
+        rc = dtn_messages_start(ctx, &group->units[0], group->edges, err);
+    return rc;
+}
+
+/* Wait for all units; the first error. */
+static int group_finish(struct dtensor_ctx *ctx, struct group *group, int rc,
+                        struct dtensor_error *err)
+{
+    struct dtn_recorded *open = dtn_coll_of(ctx)->recorded;
+    int done;
+
+    dtn_coll_of(ctx)->recorded = group->recorded;
+    for (int u = 0; u < group->nunits; u++) {
+        done = unit_finish(ctx, &group->units[u], u == 0 ? group->edges : NULL,
                            rc == 0 ? err : NULL);
         rc = rc == 0 ? done : rc;
+    }
+    dtn_coll_of(ctx)->recorded = open;
+    return rc;
+}
+
+static void group_fini(struct group *group)
+{
+    free(group->units);
+    free(group->edges);
+    dtn_recorded_destroy(group->recorded);
+}
+
+/* Close the group, and start its units.  After an error they have ended. */
+static int group_close(struct dtensor_ctx *ctx, struct group *group,
+                       struct dtensor_error *err)
+{
+    size_t n;
+    int rc;
+
+    group->recorded = dtn_coll_of(ctx)->recorded;
+    if (!group->recorded)
+        return dtn_fail(err, DTENSOR_EINVAL, "group: none was begun "
+                        "(dtensor_group_begin() comes first)");
+    n = (size_t)group->recorded->n + 1;
+    group->units = calloc(n, sizeof *group->units);
+    group->edges = calloc(n, sizeof *group->edges);
+    rc = group->units && group->edges ? group_units(ctx, group, err)
+       : dtn_recorded_nomem(ctx, n * sizeof *group->units, err);
+    dtn_coll_of(ctx)->recorded = NULL;
+    if (rc != 0) {
+        group_finish(ctx, group, rc, NULL);
+        group_fini(group);
     }
     return rc;
 }
 
 int dtn_recorded_end(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
-    struct dtn_recorded *recorded = dtn_coll_of(ctx)->recorded;
-    struct dtn_fused *units;
-    struct dtn_edge *edges;
-    size_t n;
+    struct group group = { .nunits = 0 };
+    int rc = group_close(ctx, &group, err);
+
+    if (rc != 0)
+        return rc;
+    rc = group_finish(ctx, &group, 0, err);
+    group_fini(&group);
+    return rc;
+}
+
+/* -------------------------------------------------------------- started --- */
+
+static int group_begin(struct dtensor_request *request,
+                       struct dtensor_error *err)
+{
+    (void)request;
+    (void)err;
+    return 0;
+}
+
+static int group_poll(struct dtensor_request *request,
+                      struct dtensor_error *err)
+{
+    struct group *group = (struct group *)request;
+
+    for (int u = 0; u < group->nunits; u++)
+        if (group->units[u].request && !group->units[u].request->done)
+            return DTENSOR_EAGAIN;
+    return group_finish(request->ctx, group, 0, err);
+}
+
+/* After a failure the units have ended too: they are before it in the queue. */
+static void group_ended(struct dtensor_request *request)
+{
+    struct group *group = (struct group *)request;
+
+    group_finish(request->ctx, group, request->rc, NULL);
+    group_fini(group);
+}
+
+static const struct dtn_request_ops group_work = { group_begin, group_poll,
+                                                   group_ended };
+
+int dtn_recorded_start(struct dtensor_ctx *ctx,
+                       struct dtensor_request **requestp,
+                       struct dtensor_error *err)
+{
+    struct group *group = calloc(1, sizeof *group);
     int rc;
 
-    if (!recorded)
-        return dtn_fail(err, DTENSOR_EINVAL, "group: none was begun "
-                        "(dtensor_group_begin() comes first)");
-    n = (size_t)recorded->n + 1;
-    units = calloc(n, sizeof *units);
-    edges = calloc(n, sizeof *edges);
-    rc = units && edges ? group_run(ctx, units, edges, err)
-       : dtn_recorded_nomem(ctx, n * sizeof *units, err);
-    free(units);
-    free(edges);
-    dtn_recorded_destroy(recorded);
-    dtn_coll_of(ctx)->recorded = NULL;
-    return rc;
+    if (!group) {
+        dtn_recorded_destroy(dtn_coll_of(ctx)->recorded);
+        dtn_coll_of(ctx)->recorded = NULL;
+        return dtn_recorded_nomem(ctx, sizeof *group, err);
+    }
+    rc = group_close(ctx, group, err);
+    if (rc != 0) {
+        free(group);
+        return rc;
+    }
+    group->request.work = &group_work;
+    group->request.ctx = ctx;
+    dtn_ctx_hold(ctx);
+    *requestp = &group->request;
+    dtn_request_start(&group->request);
+    return 0;
 }

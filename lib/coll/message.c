@@ -384,5 +384,9 @@ int dtn_messages_start(struct dtensor_ctx *ctx, struct dtn_fused *unit,
 int dtn_messages_unpack(struct dtensor_ctx *ctx, const struct dtn_fused *unit,
                         struct dtn_edge edges[], struct dtensor_error *err)
 {
-    return unit->packed[DTN_OUT] ? side_copy(ctx, unit, edges, false, err) : 0;
+    if (!unit->packed[DTN_OUT])
+        return 0;
+    for (int e = 0; e < unit->call.nedges; e++)    /* another group may have  */
+        dtn_coll_of(ctx)->peers[edges[e].peer].edge = e;    /* changed that   */
+    return side_copy(ctx, unit, edges, false, err);
 }

@@ -29,7 +29,8 @@ struct dtn_recorded {
 };
 
 /* begin: record calls from now on. call, add: record one.  end: run all of
- * them.  They are in dtn_coll_of(ctx)->recorded; NULL: calls run at once.
+ * them; start: only start them.  They are in dtn_coll_of(ctx)->recorded; NULL:
+ * calls run at once.
  */
 int dtn_recorded_begin(struct dtensor_ctx *ctx, struct dtensor_error *err);
 int dtn_recorded_add_call(const struct dtn_group *group,
@@ -39,6 +40,9 @@ int dtn_recorded_add(struct dtensor_ctx *ctx,
                      const struct dtn_recorded_call *item,
                      struct dtensor_error *err);
 int dtn_recorded_end(struct dtensor_ctx *ctx, struct dtensor_error *err);
+int dtn_recorded_start(struct dtensor_ctx *ctx,
+                       struct dtensor_request **requestp,
+                       struct dtensor_error *err);
 
 /* There is no memory for a group: tell the other ranks, which may have begun
  * theirs and wait.   Errors: ENOMEM

@@ -246,7 +246,7 @@ int dtensor_call_run(const struct dtensor_mesh *mesh,
                      const struct dtensor_call *call, const void *in,
                      void *out, struct dtensor_error *err);
 
-/* An operation in progress: a collective, or a redistribute by a plan.
+/* An operation in progress: a collective, a group, or a redistribute by a plan.
  * dtensor_test() and dtensor_wait() of any request make progress on all.  They
  * begin in the order of their starts; those that share a peer run one after the
  * other, others at the same time.  A blocking collective call finishes all of
@@ -340,6 +340,21 @@ int dtensor_recv(const struct dtensor_mesh *mesh, int from, void *buf,
  */
 int dtensor_group_begin(struct dtensor_ctx *ctx, struct dtensor_error *err);
 int dtensor_group_end(struct dtensor_ctx *ctx, struct dtensor_error *err);
+
+/* Instead of end: start them all and return at once, to compute while the
+ * messages are on their way.  Until dtensor_wait() buffers and counts must stay
+ * valid, and the library owns the buffers.  Other groups, and other requests,
+ * may be started before that; see struct dtensor_request for their order.
+ *
+ * Collective: as begin and end.   Blocks: no.
+ * Owns:   *requestp is the caller's, for dtensor_wait().
+ * Errors: EINVAL  none was begun;  and those of dtensor_group_end().  The group
+ *         is over after any
+ * Semantics: batch_isend_irecv, MPI_Isend, MPI_Irecv.
+ */
+int dtensor_group_start(struct dtensor_ctx *ctx,
+                        struct dtensor_request **requestp,
+                        struct dtensor_error *err);
 
 /* ------------------------------------------------------------ requests --- */
 

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,29 @@ public:
         offset.resize(static_cast<std::size_t>(ndim));
         return { shape, offset };
     }
+};
+
+/* What was started.  The destructor waits too, and ignores an error. */
+class request {
+public:
+    explicit request(dtensor_request *owned) : request_(owned) {}
+    dtensor_request *get() const { return request_.get(); }
+
+    void wait()
+    {
+        dtensor_request *started = request_.release();
+
+        call([&](auto *err) { return dtensor_wait(started, err); });
+    }
+
+private:
+    struct finish {
+        void operator()(dtensor_request *started) const
+        {
+            dtensor_wait(started, nullptr);
+        }
+    };
+    std::unique_ptr<dtensor_request, finish> request_;
 };
 
 /* Ranks on a grid, and the collectives on plain arrays among them.  The context

@@ -216,13 +216,77 @@ static void group_message_check(int p, int m, size_t count, const int32_t out[])
              "is %d", p, m, i, out[i]);
 }
 
-/* A group of no calls may end, but only once. */
+/* A number goes to the next rank, in a group that is started. */
+static struct dtensor_request *group_ring(struct job *job, int32_t in[1],
+                                          int32_t out[1])
+{
+    struct dtensor_request *request = NULL;
+
+    in[0] = job->rank;
+    good(dtensor_group_begin(job->ctx, &job->err));
+    good(dtensor_send(job->world, (job->rank + 1) % job->n, in, 1, DTENSOR_I32,
+                      &job->err));
+    good(dtensor_recv(job->world, (job->rank + job->n - 1) % job->n, out, 1,
+                      DTENSOR_I32, &job->err));
+    good(dtensor_group_start(job->ctx, &request, &job->err));
+    return request;
+}
+
+/* Make the calls of the group: at once; or start them, and another group too,
+ * and wait for that one first, or ask until they are done.
+ */
+static void group_make(struct job *job, int round)
+{
+    struct dtensor_request *request = NULL, *other;
+    int32_t in[1], out[1] = { -1 };
+    int done = 0;
+
+    if (round == 0) {
+        good(dtensor_group_end(job->ctx, &job->err));
+        return;
+    }
+    good(dtensor_group_start(job->ctx, &request, &job->err));
+    other = group_ring(job, in, out);
+    if (round == 1)
+        good(dtensor_wait(other, &job->err));
+    while (round == 2 && !done)
+        good(dtensor_test(request, &done, &job->err));
+    good(dtensor_wait(request, &job->err));
+    if (round == 2)
+        good(dtensor_barrier(job->world, &job->err));
+    if (round == 2)
+        good(dtensor_wait(other, &job->err));
+    need(out[0] == (job->rank + job->n - 1) % job->n, "the ring has %d",
+         out[0]);
+}
+
+/* A group of no calls may end or start, but only once. */
 static void group_empty(struct job *job)
 {
+    struct dtensor_request *request = NULL;
+
     good(dtensor_group_begin(job->ctx, &job->err));
     good(dtensor_group_end(job->ctx, &job->err));
     need(dtensor_group_end(job->ctx, &job->err) == DTENSOR_EINVAL,
          "no group to end");
+    good(dtensor_group_begin(job->ctx, &job->err));
+    good(dtensor_group_start(job->ctx, &request, &job->err));
+    good(dtensor_wait(request, &job->err));
+    request = NULL;
+    need(dtensor_group_start(job->ctx, &request, &job->err) == DTENSOR_EINVAL
+         && !request, "no group to start");
+}
+
+/* Also with a group that was started and not awaited. */
+static void group_leave(struct job *job)
+{
+    struct dtensor_request *left;
+    int32_t in[1], out[1];
+
+    group_empty(job);
+    left = group_ring(job, in, out);
+    dtensor_fini(job->ctx);
+    dtensor_wait(left, NULL);
 }
 
 /* Everyone to everyone and itself, three messages each of other sizes and
@@ -266,7 +330,7 @@ static void group_main(int rank, int n, void *arg)
             for (int m = 0; m < M; m++)
                 good(dtensor_recv(job->world, p, out[p][m], counts[m],
                                   m ? DTENSOR_I32 : DTENSOR_F32, &job->err));
-        good(dtensor_group_end(job->ctx, &job->err));
+        group_make(job, round);
         for (int p = 0; p < n; p++)
             for (int m = 0; m < M; m++)
                 group_message_check(p, m, counts[m], out[p][m]);
@@ -276,8 +340,7 @@ static void group_main(int rank, int n, void *arg)
             need(all[p] == p && all[RANKS + 3 * p + 2] == p, "gathered from "
                  "%d: %d, %d", p, all[p], all[RANKS + 3 * p + 2]);
     }
-    group_empty(job);
-    dtensor_fini(job->ctx);
+    group_leave(job);
 }
 
 /* --------------------------------------------------------------- bad input */

@@ -96,7 +96,7 @@ dtensor_spec_init"
 is "each function that it binds has the arguments that it has in C" "$(arguments)" \
     "$(arguments | while read -r name _; do
         cat "$src"/lib/dtensor/*.h | tr '\n' ' ' |
-            grep -oE "[ *]$name\([^)]*\);" | head -n 1 |
+            grep -oE "[ *]$name\([^)]+\);" | head -n 1 |
             awk -v name="$name" '{ print name, gsub(/,/, ",") + 1 }'
     done)"
 if ! command -v gfortran >/dev/null; then

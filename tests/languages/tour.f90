@@ -179,14 +179,17 @@ contains
     subroutine messages()
         type(c_ptr) :: grid = c_null_ptr, row = c_null_ptr, t = c_null_ptr
         type(c_ptr) :: copy = c_null_ptr, reversed = c_null_ptr
+        type(c_ptr) :: request = c_null_ptr
         type(dtensor_spec) :: spec
         integer(c_int) :: me, n, at(2), last(1), wrong(1), total(1), i
+        integer(c_int), asynchronous :: zero(1)
         integer(c_int64_t) :: part(2), first(2)
         real(c_double), pointer :: mine(:)
         real(c_double) :: got(1)
 
         me = dtensor_rank(ctx)
         n = dtensor_world_size(ctx)
+        zero = me
         call must(dtensor_mesh_create(ctx, [1_c_int, n], 'row,col', grid, err))
         call must(dtensor_mesh_create(ctx, [n], 'back', reversed, err, &
             [(n - 1 - i, i = 0, n - 1)]))
@@ -203,11 +206,17 @@ contains
         call must(dtensor_recv(row, modulo(me - 1, n), got, 1_c_size_t, &
             DTENSOR_F64, err))
         call must(dtensor_group_end(ctx, err))
+        call must(dtensor_group_begin(ctx, err))
+        call must(dtensor_broadcast(row, 0_c_int, zero, 1_c_size_t, &
+            DTENSOR_I32, err))
+        call must(dtensor_group_start(ctx, request, err))
+        call must(dtensor_wait(request, err))
         last = me
         call must(dtensor_broadcast(reversed, 0_c_int, last, 1_c_size_t, &
             DTENSOR_I32, err))
         wrong = merge(0, 1, dtensor_mesh_coord(grid, me, at) == 1 .and. &
             at(1) == 0 .and. at(2) == me .and. last(1) == n - 1 .and. &
+            zero(1) == 0 .and. &
             first(1) == nint(mine(1)) .and. &
             modulo(nint(mine(1) - got(1)), 8) == modulo(8 / n, 8))
         call must(dtensor_allreduce(grid, wrong, total, 1_c_size_t, &
