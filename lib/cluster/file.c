@@ -26,12 +26,11 @@
 
 /* -------------------------------------------- sections of scalars only --- */
 
-static const struct dtn_entry *check_entry(struct dtn_file_check *check,
-                                           enum dtn_section_kind_id kind,
-                                           const char *key)
+static const struct dtn_entry *transport_entry(
+    const struct dtn_file_check *check, const char *key)
 {
-    const struct dtn_section *section = dtn_section_next(check->doc, kind,
-                                                         NULL);
+    const struct dtn_section *section = dtn_section_next(
+        check->doc, DTN_KIND_TRANSPORT, NULL);
 
     return section ? dtn_section_get(check->doc, section, key) : NULL;
 }
@@ -86,9 +85,9 @@ static void transport_heartbeat(struct dtn_file_check *check,
 
     if (conf->dead_after_ns / 2 >= conf->heartbeat_ns)
         return;
-    entry = check_entry(check, DTN_KIND_TRANSPORT, "dead_after");
+    entry = transport_entry(check, "dead_after");
     if (!entry)
-        entry = check_entry(check, DTN_KIND_TRANSPORT, "heartbeat");
+        entry = transport_entry(check, "heartbeat");
     dtn_finding(check->findings, entry ? entry->line : section->line,
                 "dead_after: %s with a heartbeat of %s; expected %s or more",
                 dtn_exact_time(conf->dead_after_ns, dead, sizeof dead),
@@ -100,8 +99,7 @@ static void transport_heartbeat(struct dtn_file_check *check,
 static void transport_stall(struct dtn_file_check *check)
 {
     const struct dtn_transport_conf *conf = &check->cluster->transport;
-    const struct dtn_entry *entry = check_entry(check, DTN_KIND_TRANSPORT,
-                                                "stall_after");
+    const struct dtn_entry *entry = transport_entry(check, "stall_after");
     char stall[32], op[32];
 
     if (entry && conf->stall_after_ns >= conf->op_timeout_ns)
@@ -114,8 +112,7 @@ static void transport_stall(struct dtn_file_check *check)
 /* Warn of retry_count 7: soft-RoCE then never reports that a peer is gone. */
 static void transport_retry(struct dtn_file_check *check)
 {
-    const struct dtn_entry *entry = check_entry(check, DTN_KIND_TRANSPORT,
-                                                "retry_count");
+    const struct dtn_entry *entry = transport_entry(check, "retry_count");
 
     if (entry && check->cluster->transport.retry_count == 7)
         dtn_finding_warn(check->findings, entry->line, "retry_count: 7 is for "
