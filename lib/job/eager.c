@@ -25,55 +25,55 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define CARRY_TAG DTN_TAG_MAX     /* of the signal that names our box         */
-#define CARRY_BOX_BYTES ((size_t)DTN_QUEUE_DEPTH * DTN_EAGER_MAX)
+#define EAGER_TAG DTN_TAG_MAX     /* of the signal that names our box         */
+#define EAGER_BOX_BYTES ((size_t)DTN_QUEUE_DEPTH * DTN_EAGER_MAX)
 
 /* Make the box for a peer, unless the transport keeps the data. */
-static int carry_make(struct dtensor_ctx *ctx, struct dtn_peer *peer,
+static int eager_make(struct dtensor_ctx *ctx, struct dtn_peer *peer,
                       struct dtensor_error *err)
 {
     if (peer->tp->ops->kept)
         return 0;
     if (!peer->eager.in)
-        peer->eager.in = dtn_arena_alloc(&ctx->arena, CARRY_BOX_BYTES);
+        peer->eager.in = dtn_arena_alloc(&ctx->arena, EAGER_BOX_BYTES);
     if (!peer->eager.in)
-        return dtn_arena_fail(&ctx->arena, "connect", CARRY_BOX_BYTES, err);
-    if (peer->tp->ops->reg(peer->tp, peer->eager.in, CARRY_BOX_BYTES,
+        return dtn_arena_fail(&ctx->arena, "connect", EAGER_BOX_BYTES, err);
+    if (peer->tp->ops->reg(peer->tp, peer->eager.in, EAGER_BOX_BYTES,
                            &peer->eager.name) != 0)
-        return dtn_fail_nomem(err, "connect", CARRY_BOX_BYTES);
+        return dtn_fail_nomem(err, "connect", EAGER_BOX_BYTES);
     return 0;
 }
 
 /* The call for which two ranks connect; they compare it.  0: none, because a
  * message differs on its two sides and is compared later.
  */
-static uint64_t carry_call(const struct dtensor_ctx *ctx)
+static uint64_t eager_call(const struct dtensor_ctx *ctx)
 {
     return ctx->connecting_call && ctx->connecting_call->group != 0
                ? ctx->connecting_call->fingerprint
                : 0;
 }
 
-static bool carry_another_call(const struct dtensor_ctx *ctx,
+static bool eager_another_call(const struct dtensor_ctx *ctx,
                                const struct dtn_signal *signal)
 {
-    const uint64_t mine = carry_call(ctx);
+    const uint64_t mine = eager_call(ctx);
 
     return mine != 0 && signal->fingerprint != 0 && signal->fingerprint != mine;
 }
 
 /* The peer has sent the address of its box. */
-static int carry_learn(struct dtensor_ctx *ctx, int rank,
+static int eager_learn(struct dtensor_ctx *ctx, int rank,
                        const struct dtn_signal *signal,
                        struct dtensor_error *err)
 {
     struct dtn_peer *peer = &ctx->peers[rank];
 
-    if (signal->tag != CARRY_TAG || signal->len != sizeof peer->eager.remote)
+    if (signal->tag != EAGER_TAG || signal->len != sizeof peer->eager.remote)
         return dtn_fail_rank(err, DTENSOR_EMISMATCH, rank, "connect: rank %d "
                              "sent another message than the address of its "
                              "eager box (is it of the same version?)", rank);
-    if (carry_another_call(ctx, signal))
+    if (eager_another_call(ctx, signal))
         return dtn_poison_mismatch(
             ctx, &(struct dtn_mismatch) {
                      .rank = rank,
@@ -89,13 +89,13 @@ static int carry_learn(struct dtensor_ctx *ctx, int rank,
 int dtn_eager_meet(struct dtensor_ctx *ctx, int rank, struct dtensor_error *err)
 {
     struct dtn_peer *peer = &ctx->peers[rank];
-    struct dtn_signal signal = { .tag = CARRY_TAG,
-                                 .fingerprint = carry_call(ctx) };
+    struct dtn_signal signal = { .tag = EAGER_TAG,
+                                 .fingerprint = eager_call(ctx) };
     const struct dtn_signal *record;
     int rc = 0;
 
     if (!peer->eager.name_sent) {
-        rc = carry_make(ctx, peer, err);
+        rc = eager_make(ctx, peer, err);
         if (rc != 0)
             return rc;
         signal.len = sizeof peer->eager.name;
@@ -109,7 +109,7 @@ int dtn_eager_meet(struct dtensor_ctx *ctx, int rank, struct dtensor_error *err)
     }
     if (!peer->eager.remote_known) {
         record = peer->tp->ops->peek(peer->tp, rank);
-        rc = record ? carry_learn(ctx, rank, record, err) : DTENSOR_EAGAIN;
+        rc = record ? eager_learn(ctx, rank, record, err) : DTENSOR_EAGAIN;
     }
     return rc;
 }

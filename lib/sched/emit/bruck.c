@@ -87,7 +87,7 @@ static size_t gather_bytes(const struct dtn_call *call, int rank, int count)
 }
 
 /* Eager: TMP has this rank's block, the block before it, ... */
-static void gather_carry(struct dtn_sched *sched, const struct dtn_call *call,
+static void gather_eager(struct dtn_sched *sched, const struct dtn_call *call,
                          const struct dtn_skips *skips)
 {
     int me = call->me, n = call->n;
@@ -124,7 +124,7 @@ int dtn_emit_allgather_bruck(const struct dtn_call *call,
 
     dtn_emit_begin(sched, "allgather bruck", call);
     if (sched->bytes[DTN_OUT] <= sched->eager_bytes) {
-        gather_carry(sched, call, &skips);
+        gather_eager(sched, call, &skips);
         return dtn_emit_end(sched, err);
     }
     for (int k = 0; k < skips.rounds; k++)

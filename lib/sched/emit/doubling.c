@@ -37,7 +37,7 @@ struct doubling {
     int number;                   /* number of this rank among the 2^rounds   */
                                   /* that double                              */
     size_t bytes;
-    bool carry;
+    bool eager;
 };
 
 static struct doubling doubling_make(const struct dtn_call *call,
@@ -55,7 +55,7 @@ static struct doubling doubling_make(const struct dtn_call *call,
                                         : call->me - d.nguests;
     if (call->me < 2 * d.nguests && call->me % 2 == 0)
         d.guest = call->me + 1;
-    d.carry = dtn_emit_partial_bytes(sched, d.bytes) <= sched->eager_bytes;
+    d.eager = dtn_emit_partial_bytes(sched, d.bytes) <= sched->eager_bytes;
     return d;
 }
 
@@ -92,7 +92,7 @@ static struct dtn_span doubling_sum(const struct doubling *d, int k)
 static void doubling_send(const struct doubling *d, int peer,
                           struct dtn_span dst, struct dtn_span src)
 {
-    if (d->carry) {
+    if (d->eager) {
         dtn_sched_send_eager(d->sched, peer, src, d->bytes);
         return;
     }
@@ -104,7 +104,7 @@ static void doubling_send(const struct doubling *d, int peer,
 static void doubling_receive(const struct doubling *d, int peer,
                              struct dtn_span dst)
 {
-    if (d->carry)
+    if (d->eager)
         dtn_sched_recv_eager(d->sched, peer, dst, d->bytes);
     else
         dtn_sched_wait(d->sched, peer, DTN_TAG_DATA);
@@ -113,7 +113,7 @@ static void doubling_receive(const struct doubling *d, int peer,
 /* READY to the partner of round k, if there is such a round. */
 static void doubling_invite(const struct doubling *d, int k)
 {
-    if (!d->carry && k < d->rounds)
+    if (!d->eager && k < d->rounds)
         dtn_sched_signal(d->sched, doubling_partner(d, k), DTN_TAG_READY);
 }
 
@@ -122,7 +122,7 @@ static void doubling_begin(const struct doubling *d)
 {
     struct dtn_span in = dtn_span_at(d->me, DTN_IN, 0);
 
-    if (d->guest >= 0 && !d->carry)
+    if (d->guest >= 0 && !d->eager)
         dtn_sched_signal(d->sched, d->guest, DTN_TAG_READY);
     doubling_invite(d, 0);
     if (d->guest < 0) {
@@ -144,7 +144,7 @@ static void doubling_round(const struct doubling *d, int k)
     doubling_receive(d, peer, doubling_slot(d, d->me, k, !side));
     dtn_sched_fold_slots(d->sched, doubling_sum(d, k + 1),
                          doubling_slot(d, d->me, k, 0), d->bytes, 2);
-    if (!d->carry)
+    if (!d->eager)
         dtn_sched_flush(d->sched, peer);
     doubling_invite(d, k + 2);
 }
@@ -159,7 +159,7 @@ static void doubling_visit(const struct doubling *d, int host)
 
     d->sched->bytes[DTN_ACC] = dtn_emit_term_bytes(d->sched, d->bytes);
     in = dtn_emit_term(d->sched, in, dtn_span_at(d->me, DTN_ACC, 0), d->bytes);
-    if (d->carry) {
+    if (d->eager) {
         dtn_sched_send_eager(d->sched, host, in, d->bytes);
         dtn_sched_recv_eager(d->sched, host, dtn_span_at(d->me, DTN_OUT, 0),
                              d->bytes);
@@ -191,14 +191,14 @@ int dtn_emit_allreduce_doubling(const struct dtn_call *call,
         return dtn_emit_end(sched, err);
     }
     sched->bytes[DTN_ACC] = 4 * d.bytes;
-    sched->exposed[DTN_ACC] = !d.carry;
+    sched->exposed[DTN_ACC] = !d.eager;
     doubling_begin(&d);
     for (int k = 0; k < d.rounds; k++)
         doubling_round(&d, k);
     if (d.guest >= 0) {
         doubling_send(&d, d.guest, dtn_span_at(d.guest, DTN_OUT, 0),
                       dtn_span_at(call->me, DTN_OUT, 0));
-        if (!d.carry)
+        if (!d.eager)
             dtn_sched_flush(sched, d.guest);
     }
     return dtn_emit_end(sched, err);

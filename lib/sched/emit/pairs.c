@@ -140,11 +140,11 @@ static void pairs_match(struct dtn_sched *sched, const struct dtn_edge *edge,
         dtn_sched_match(sched, edge->sent_match, edge->sent.bytes, false);
 }
 
-static void pairs_carry(struct dtn_sched *sched, const struct dtn_edge *edge)
+static void pairs_eager(struct dtn_sched *sched, const struct dtn_edge *edge)
 {
     dtn_sched_send_eager(sched, edge->peer,
-                    dtn_span_at(sched->me, DTN_IN, edge->sent.offset),
-                    edge->sent.bytes);
+                         dtn_span_at(sched->me, DTN_IN, edge->sent.offset),
+                         edge->sent.bytes);
     pairs_match(sched, edge, false);
 }
 
@@ -216,7 +216,7 @@ static void pull_offer(struct dtn_sched *sched, const struct dtn_call *call)
         struct dtn_edge edge = pairs_forth(call, i);
 
         if (pairs_sent(call, &edge) == SMALL)
-            pairs_carry(sched, &edge);
+            pairs_eager(sched, &edge);
         if (pairs_sent(call, &edge) != LARGE)
             continue;
         dtn_sched_offer(sched, edge.peer,
@@ -298,7 +298,7 @@ static void push_offer(struct dtn_sched *sched, const struct dtn_call *call)
             pairs_match(sched, &edge, true);
         }
         if (pairs_sent(call, &edge) == SMALL)
-            pairs_carry(sched, &edge);
+            pairs_eager(sched, &edge);
     }
 }
 

@@ -37,7 +37,7 @@ struct tree {
     int nchildren;
     int child[TREE_CHILDREN_MAX];
     size_t bytes;                 /* bytes of the message                     */
-    bool carry;                   /* the message is eager                     */
+    bool eager;                   /* the message is eager                     */
 };
 
 static struct tree tree_make(const struct dtn_call *call, int root,
@@ -47,7 +47,7 @@ static struct tree tree_make(const struct dtn_call *call, int root,
     struct tree tree = { .sched = sched, .call = call, .me = call->me,
                          .parent = -1, .bytes = bytes };
 
-    tree.carry = dtn_emit_partial_bytes(sched, bytes) <= sched->eager_bytes;
+    tree.eager = dtn_emit_partial_bytes(sched, bytes) <= sched->eager_bytes;
 
     for (int k = 0; 1 << k < n; k++) {
         if (v & 1 << k) {
@@ -73,13 +73,13 @@ static struct dtn_span tree_collect(const struct tree *tree)
     if (tree->nchildren == 0)
         return dtn_emit_term(sched, own, sum, tree->bytes);
 
-    for (int k = 0; !tree->carry && k < tree->nchildren; k++)
+    for (int k = 0; !tree->eager && k < tree->nchildren; k++)
         dtn_sched_signal(sched, tree->child[k], DTN_TAG_READY);
     for (int k = 0; k < tree->nchildren; k++) {
         struct dtn_span slot = dtn_span_at(tree->me, DTN_ACC,
                                            (size_t)k * tree->bytes);
 
-        if (tree->carry)
+        if (tree->eager)
             dtn_sched_recv_eager(sched, tree->child[k], slot, tree->bytes);
         else
             dtn_sched_wait(sched, tree->child[k], DTN_TAG_DATA);
@@ -99,8 +99,8 @@ static struct dtn_span tree_reduce(const struct tree *tree)
     sched->bytes[DTN_ACC] = tree->nchildren > 0
                           ? (size_t)tree->nchildren * tree->bytes
                           : dtn_emit_term_bytes(sched, tree->bytes);
-    sched->exposed[DTN_ACC] = tree->nchildren > 0 && !tree->carry;
-    if (tree->parent >= 0 && tree->carry) {
+    sched->exposed[DTN_ACC] = tree->nchildren > 0 && !tree->eager;
+    if (tree->parent >= 0 && tree->eager) {
         dtn_sched_send_eager(sched, tree->parent, sum, tree->bytes);
     } else if (tree->parent >= 0) {
         dtn_sched_wait(sched, tree->parent, DTN_TAG_READY);
@@ -117,7 +117,7 @@ static void tree_broadcast(const struct tree *tree, struct dtn_span from)
     struct dtn_sched *sched = tree->sched;
     struct dtn_span out = dtn_span_at(tree->me, DTN_OUT, 0);
 
-    if (tree->parent >= 0 && tree->carry) {
+    if (tree->parent >= 0 && tree->eager) {
         dtn_sched_recv_eager(sched, tree->parent, out, tree->bytes);
     } else if (tree->parent >= 0) {
         sched->exposed[DTN_OUT] = true;
@@ -129,7 +129,7 @@ static void tree_broadcast(const struct tree *tree, struct dtn_span from)
     for (int k = tree->nchildren - 1; k >= 0; k--) {
         int child = tree->child[k];
 
-        if (tree->carry) {
+        if (tree->eager) {
             dtn_sched_send_eager(sched, child, from, tree->bytes);
             continue;
         }
@@ -138,7 +138,7 @@ static void tree_broadcast(const struct tree *tree, struct dtn_span from)
                       tree->bytes);
         dtn_sched_signal(sched, child, DTN_TAG_DATA);
     }
-    for (int k = tree->nchildren - 1; !tree->carry && k >= 0; k--)
+    for (int k = tree->nchildren - 1; !tree->eager && k >= 0; k--)
         dtn_sched_flush(sched, tree->child[k]);
 }
 
