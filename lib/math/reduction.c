@@ -10,6 +10,7 @@
 #include "math/bundle.h"
 #include "math/finish.h"
 #include "math/pointwise.h"
+#include "math/softmax_columns.h"
 #include "math/strips.h"
 #include "math/totals.h"
 #include "base/dtype.h"
@@ -392,6 +393,30 @@ static void several_reduce(struct reduction *r, enum several several)
     several_store(r, width, total);
 }
 
+/* Columns beside each other, whose exponentials are added at once; how many.
+ * 0: row by row.
+ */
+static int64_t columns_logsumexp(const struct reduction *r)
+{
+    enum { LEAST = 8 };
+    const struct dtn_strips *rows = &r->rows;
+    const struct dtn_storage *in = &rows->how[IN];
+    const struct dtn_columns columns = {
+        .dtype = in->dtype, .in = rows->row.at[IN], .in_apart = in->step,
+        .n = rows->row.run, .count = dtn_strips_beside(rows) };
+    double sum[DTN_SOFTMAX_COLUMNS];
+    int64_t count;
+
+    if (r->kind != DTN_REDUCE_LOGSUMEXP || rows->row.ndim > 0 ||
+        rows->row.empty || in->step == 1 || rows->outer.step[IN] != 1 ||
+        columns.count < LEAST || !dtn_softmax_columns_ok(in->dtype))
+        return 0;
+    count = dtn_logsumexp_columns(&columns, sum);
+    if (count)
+        several_store(r, count, sum);
+    return count;
+}
+
 /* ------------------------------------------------------------ all rows --- */
 
 static void row_reduce(struct reduction *r)
@@ -429,6 +454,9 @@ static void rows_reduce(struct reduction *r)
 
     for (bool more = dtn_strips_first(&r->rows); more;
          more = dtn_strips_skip(&r->rows, count ? count : 1)) {
+        count = columns_logsumexp(r);
+        if (count)
+            continue;
         count = several ? several_width(r) : dtn_bundle_strips(&r->rows, IN);
         if (several)
             several_reduce(r, several);

@@ -239,3 +239,20 @@ int64_t dtn_softmax_columns(bool logarithm, const struct dtn_columns *columns)
     tile_results(&t);
     return t.of.count;
 }
+
+int64_t dtn_logsumexp_columns(const struct dtn_columns *columns, double sum[])
+{
+    struct tile t;                        /* initialised as far as it is used */
+
+    tile_begin(&t, true, columns);
+    tile_totals(&t);
+    if (any_nan(&t))
+        return 0;
+    t.loops->ends(true, t.total);
+    for (int64_t k = 0; k < t.of.count; k++)
+        sum[k] = t.total[k] + (t.is_f64
+                                   ? ((const double *)(const void *)t.most)[k]
+                                   : (double)((const float *)(const void *)
+                                              t.most)[k]);
+    return t.of.count;
+}

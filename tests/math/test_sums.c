@@ -135,7 +135,7 @@ static void test_columns(enum dtensor_dtype dtype)
  * computes them one by one.  Those of bf16 and f16 are those of the same
  * numbers as f32.
  */
-enum { LONG = 1100, SHORT = 90, WIDE = 70, TOTALS = 12 };
+enum { LONG = 1100, SHORT = 90, WIDE = 70, TOTALS = 13 };
 
 static void reduce_some(int which, const struct dtn_array *out,
                         const struct dtn_array *in)
@@ -145,7 +145,8 @@ static void reduce_some(int which, const struct dtn_array *out,
 
     dtn_reduce_dims(which < 5 ? DTN_REDUCE_NORM : which < 8 ? DTN_REDUCE_POWSUM
                     : which == 8 ? DTN_REDUCE_MAX : which == 9 ? DTN_REDUCE_MIN
-                    : which == 10 ? DTN_REDUCE_PROD : DTN_REDUCE_SUM, out, in,
+                    : which == 10 ? DTN_REDUCE_PROD : which == 11
+                    ? DTN_REDUCE_SUM : DTN_REDUCE_LOGSUMEXP, out, in,
                     powers[which]);
 }
 
@@ -211,8 +212,8 @@ static void test_norms(enum dtensor_dtype dtype, size_t length)
             differ += norms_differ(&in, &rows, &wide);
     }
     dtn_width_force(-1);
-    ok(differ == 0, "sums, products, norms and extremes of columns of %zu %s "
-       "have the bits of rows of %s: %d differ", length,
+    ok(differ == 0, "sums, products, norms, extremes, logsumexp of columns of %zu "
+       "%s have the bits of rows of %s: %d differ", length,
        dtensor_dtype_name(dtype), dtensor_dtype_name(wide.dtype), differ);
 }
 
