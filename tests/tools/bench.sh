@@ -139,6 +139,9 @@ refuses "only one can have the standard output" --json - --svg - allreduce
 refuses "--dry-run lists tests" --dry-run --startup allreduce
 refuses '--tolerance "much"' --tolerance much allreduce
 refuses "--tolerance 101%: out of range" --tolerance 101% allreduce
+run --local 2 -q -D world allreduce -e 8
+is "without a file the only dimension is world" \
+    "$code $(results | awk '{ print $2 }')" "0 world"
 run --local 2 -r 2 broadcast
 is "a root outside the mesh is refused once, exit 2" \
     "$code $(cat "$tmp/err")" \

@@ -179,8 +179,8 @@ is "a barrier has one row" "$status|$(wc -l <"$dir/out")" "0|3"
 refuses "expected up to 8 numbers of ranks" allreduce --winners 16,
 refuses "expected up to 8 numbers of ranks" allreduce --winners 16x4
 refuses "goes with a collective" --winners 16
-refuses "has --dtype, --cluster and --per-host" allreduce --winners 16 --mesh 4
-refuses "says what --draw, --svg and --simulate show" allreduce --size 4 --mesh 2 --algorithm ring
+refuses "takes only --dtype, --cluster and --per-host" allreduce --winners 16 --mesh 4
+refuses "needs --draw, --svg or --simulate, which show it" allreduce --size 4 --mesh 2 --algorithm ring
 refuses 'no algorithm "rign"' allreduce --size 4 --mesh 2 --algorithm rign --draw
 refuses "at most 64 are drawn" allreduce --size 4 --mesh 65 --draw
 run --help

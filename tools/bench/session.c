@@ -91,7 +91,7 @@ static int session_slice(struct bench *b, struct dtensor_error *err)
 
 static int session_meshes(struct bench *b, struct dtensor_error *err)
 {
-    int rc = dtensor_mesh_create(b->ctx, 1, &b->nranks, NULL, NULL, &b->all,
+    int rc = dtensor_mesh_create(b->ctx, 1, &b->nranks, "world", NULL, &b->all,
                                  err);
 
     if (rc == 0)

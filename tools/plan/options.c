@@ -168,7 +168,8 @@ static int options_check_winners(const struct plan_options *opt)
                           "allreduce");
     if (opt->mesh || opt->size || opt->algorithm || opt->simulate || opt->draw
         || opt->svg || opt->json)
-        return plan_usage("--winners has --dtype, --cluster and --per-host");
+        return plan_usage("--winners takes only --dtype, --cluster and "
+                          "--per-host");
     return PLAN_GOOD;
 }
 
@@ -190,8 +191,8 @@ static int options_check_collective(const struct plan_options *opt)
     if (opt->from || opt->to || opt->shape || opt->layout)
         return plan_usage("%s has no placements or shape", opt->collective);
     if (opt->algorithm && !opt->draw && !opt->svg && !opt->simulate)
-        return plan_usage("--algorithm says what --draw, --svg and --simulate "
-                          "show");
+        return plan_usage("--algorithm needs --draw, --svg or --simulate, "
+                          "which show it");
     if (opt->cluster && opt->per_host)
         return plan_usage("--per-host is what --cluster says");
     if (opt->json && !plan_has_json())
