@@ -323,6 +323,25 @@ static bool mismatch_counted(const struct dtensor_ctx *ctx,
         && a->number != b->number;
 }
 
+/* What to do: the two sides may be a send and a recv of each other. */
+static const char *mismatch_remedy(const struct dtensor_ctx *ctx,
+                                   const struct dtn_mismatch *mismatch,
+                                   bool counted)
+{
+    const struct dtn_call_record *a = mismatch_said(ctx, mismatch->rank,
+                                                    mismatch->called,
+                                                    mismatch->witness);
+    const struct dtn_call_record *b = mismatch_said(ctx, mismatch->witness,
+                                                    mismatch->expected,
+                                                    mismatch->rank);
+
+    return !counted && a && b && a->group == 0 && b->group == 0
+        && ((a->kind == DTN_RECORD_SENT && b->kind == DTN_RECORD_RECEIVED)
+            || (a->kind == DTN_RECORD_RECEIVED && b->kind == DTN_RECORD_SENT))
+         ? "a send and its recv need the same number and type of elements"
+         : "all ranks must make the same calls in the same order";
+}
+
 /* All ranks that learn of a mismatch agree on the two ranks to name. */
 static void mismatch_agree(struct dtensor_ctx *ctx, struct dtn_mismatch *found)
 {
@@ -361,8 +380,8 @@ static int mismatch_record(struct dtensor_ctx *ctx,
                   side[0], sizeof side[0]);
     mismatch_side(ctx, found.witness, found.expected, found.rank, counted,
                   side[1], sizeof side[1]);
-    snprintf(what, sizeof what, "%s, %s (all ranks must make the same calls in "
-             "the same order)", side[0], side[1]);
+    snprintf(what, sizeof what, "%s, %s (%s)", side[0], side[1],
+             mismatch_remedy(ctx, &found, counted));
     dtn_poison_record(ctx, DTENSOR_EMISMATCH, found.rank, what);
     dtn_suspects_write(&ctx->world, ctx->boot, DTN_LOSS_NONE,
                        &ctx->failure.err);

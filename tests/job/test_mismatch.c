@@ -108,7 +108,8 @@ struct pair {
 
 static const struct pair pairs[] = {
     { "count", 1, 4, 5, DTENSOR_F32, DTENSOR_F32, false,
-      { "send of 4 f32 to rank 1", "recv of 5 f32 from rank 0" } },
+      { "send of 4 f32 to rank 1", "recv of 5 f32 from rank 0 (a send and its "
+        "recv need the same number and type of elements)" } },
     { "large count", 1, LARGE, LARGE + 1, DTENSOR_F32, DTENSOR_F32, false,
       { "send of 100000 f32 to rank 1", "recv of 100001 f32 from rank 0" } },
     { "large count for a small one", 1, LARGE, 4, DTENSOR_F32, DTENSOR_F32,
