@@ -224,7 +224,7 @@ static void test_send_first(struct play *play, const char *wire)
 
     play->sends = true;
     text = play_run(play, wire, "1500ms");
-    /* Rank 0, rank 1 or both reach the deadline; the other one may hear of it. */
+    /* Rank 0, rank 1 or both reach the deadline; the other may hear of it. */
     ok(strstr(text, "stall: send of 1048576 u8 to rank ")
        && strstr(text, words) && (strstr(play->err[0].text, words)
                                   || strstr(play->err[1].text, words)),
