@@ -286,14 +286,14 @@ static void cases_rank(int rank, int n, void *arg)
 /* ---------------------------------------------------------- the verdict --- */
 
 /* Do the two sides differ?  ": rank 1 on n0 called THIS, rank 0 on n0 called
- * THAT (all ...".
+ * THAT (all ...", or "(a send ...".
  */
 static bool words_differ(const char *words)
 {
     const char *one = strstr(words, " called "), *other, *end;
 
     other = one ? strstr(one + 8, " called ") : NULL;
-    end = other ? strstr(other, " (all ") : NULL;
+    end = other ? strstr(other, " (a") : NULL;
     return end && strncmp(one, other, (size_t)(end - other)) != 0;
 }
 
