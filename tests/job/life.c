@@ -270,8 +270,21 @@ static int step_messages(struct life *life, struct dtensor_error *err)
     return rc;
 }
 
+/* End the group, at once or by starting it. */
+static int group_close(struct dtensor_ctx *ctx, bool starts,
+                       struct dtensor_error *err)
+{
+    struct dtensor_request *request = NULL;
+    int rc;
+
+    if (!starts)
+        return dtensor_group_end(ctx, err);
+    rc = dtensor_group_start(ctx, &request, err);
+    return rc == 0 ? dtensor_wait(request, err) : rc;
+}
+
 /* Two allreduces that become one, and an all-gather. */
-static int step_group(struct life *life, struct dtensor_error *err)
+static int group_of(struct life *life, bool starts, struct dtensor_error *err)
 {
     const struct dtensor_mesh *world = life->made[WORLD].mesh;
     float *in = life->buffer[0], *out = life->buffer[1];
@@ -284,11 +297,21 @@ static int step_group(struct life *life, struct dtensor_error *err)
                                DTENSOR_F32, DTENSOR_SUM, err);
     if (rc == 0)
         rc = dtensor_allgather(world, in, out + 200, 100, DTENSOR_F32, err);
-    ended = dtensor_group_end(life->made[CTX].ctx, rc == 0 ? err : NULL);
+    ended = group_close(life->made[CTX].ctx, starts, rc == 0 ? err : NULL);
     rc = rc != 0 ? rc : ended;
     life_expect(life, rc, DTENSOR_ALLREDUCE, 200, out);
     life_expect(life, rc, DTENSOR_ALLGATHER, 100, out + 200);
     return rc;
+}
+
+static int step_group(struct life *life, struct dtensor_error *err)
+{
+    return group_of(life, false, err);
+}
+
+static int step_group_started(struct life *life, struct dtensor_error *err)
+{
+    return group_of(life, true, err);
 }
 
 static int step_started(struct life *life, struct dtensor_error *err)
@@ -414,6 +437,7 @@ const struct step steps[NSTEPS] = {
     { "broadcast", step_broadcast, true },
     { "send and recv", step_messages, true },
     { "a group", step_group, true },
+    { "a group that is started", step_group_started, true },
     { "a started call", step_started, true },
     { "a persistent call", step_persistent, true },
     { "a plan", step_plan, true },

@@ -42,7 +42,7 @@ struct step {
     bool collective;
 };
 
-enum { NSTEPS = 34 };
+enum { NSTEPS = 35 };
 extern const struct step steps[NSTEPS];
 
 void life_begin(struct life *life, const char *path);
