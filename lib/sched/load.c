@@ -291,7 +291,7 @@ static void load_edges(const struct dtn_model *model,
 }
 
 /* Devices that reach each other: what peers are told is waited for before.  An
- * allreduce "carry" over 2, 4 and 8 ranks waits 3, 6 and 10 times.
+ * allreduce "eager" over 2, 4 and 8 ranks waits 3, 6 and 10 times.
  */
 static void load_waits(const struct dtn_model *model,
                        const struct dtn_call *call,

@@ -1,9 +1,8 @@
 /* print.c - a schedule as text
  *
- * "1 wait    <- 0  CARRY -> TMP+0  8 bytes" is step 1: wait for the signal of
- * rank 0 with 8 bytes of data, which go to TMP.  CARRY is the printed name of
- * DTN_TAG_EAGER.  A space that peers access has a star, "TMP* 64", and the
- * memory of another rank has its position, "2:IN+0".
+ * "1 wait    <- 0  EAGER -> TMP+0  8 bytes" is step 1: wait for the signal of
+ * rank 0 with 8 bytes of data, which go to TMP.  A space that peers access has
+ * a star, "TMP* 64", and the memory of another rank its position, "2:IN+0".
  */
 #include "sched/sched.h"
 #include "base/box.h"
@@ -25,7 +24,7 @@ static const char *const op_names[DTN_NOPS] = {
 
 static const char *const tag_names[DTN_NTAGS] = {
     [DTN_TAG_READY] = "READY", [DTN_TAG_DATA] = "DATA",
-    [DTN_TAG_EAGER] = "CARRY", [DTN_TAG_DONE] = "DONE",
+    [DTN_TAG_EAGER] = "EAGER", [DTN_TAG_DONE] = "DONE",
 };
 
 static const char *const space_names[DTN_NSPACES] = {

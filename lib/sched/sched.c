@@ -3,9 +3,9 @@
  * A collective is an array of steps for each rank.  This is all that rank 1 of
  * 2 does in an allreduce of two f32, with one signal each way:
  *
- *     allreduce carry: rank 1 of 2, f32 sum, IN 8 OUT 8 TMP 8
- *       0 signal  -> 0  CARRY <- IN+0  8 bytes
- *       1 wait    <- 0  CARRY -> TMP+0  8 bytes
+ *     allreduce eager: rank 1 of 2, f32 sum, IN 8 OUT 8 TMP 8
+ *       0 signal  -> 0  EAGER <- IN+0  8 bytes
+ *       1 wait    <- 0  EAGER -> TMP+0  8 bytes
  *       2 fold    OUT+0 <- TMP+0  1 slots of 8 bytes with IN+0 as term 1
  *
  * A schedule is data, so it can be checked (check/), run (coll/exec/) and

@@ -67,7 +67,7 @@ static const struct row rows[] = {
       "made0:1 has no GID 9", RC },
     { "nodes a", "cpus", cpu, look_job, cpu_seen, NULL },
 
-    { "transport", "intra_node", "tcp", look_job, "by allreduce carry tcp",
+    { "transport", "intra_node", "tcp", look_job, "by allreduce eager tcp",
       NULL },
     { "transport", "inter_node", "auto", look_job, "inter_node = auto: rc",
       TWO_HOSTS },

@@ -398,7 +398,7 @@ static bool eager_over(const char *wire, int n, size_t bytes)
         || dtensor_call_ways(mesh, &call, ways, 16, &ways_n, &err) != 0)
         note("%s, %d ranks: %s", wire, n, err.text);
     for (int i = 0; i < ways_n; i++)
-        eager |= strcmp(ways[i].name, "carry") == 0;
+        eager |= strcmp(ways[i].name, "eager") == 0;
     dtensor_fini(ctx);
     remove(path);
     return eager;

@@ -116,7 +116,7 @@ while read -r L o g G; do
         row doubling allreduce doubling $n 8
         row barrier barrier tree $n 0
     done
-    row spread allreduce carry 64 8
+    row spread allreduce eager 64 8
     row bruck allgather bruck 64 8
 done <<'END'
 1000.000 100.000 0.000 0.100
@@ -124,9 +124,9 @@ done <<'END'
 12000.000 2000.000 500.000 0.800
 END
 L=1000.000 o=100.000 g=0.000 G=0.100
-row gather reduce carry 512 8
+row gather reduce eager 512 8
 L=1300.000 o=10.000 g=400.000 G=0.020
-row gather reduce carry 512 8
+row gather reduce eager 512 8
 L=1000.000 o=100.000 g=0.000 G=1.000
 row broadcast broadcast tree 64 32000
 row broadcast broadcast tree 1024 32000

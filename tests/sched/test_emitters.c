@@ -34,7 +34,7 @@ static const char *row_name(const struct dtn_emitter *emitter)
     snprintf(name, sizeof name, "%s %s%s%s", dtn_coll_name(emitter->coll),
              dtn_word_text(dtn_algorithm_words, emitter->algorithm),
              emitter->needs == DTN_REACH_MAP ? " mapped" : "",
-             emitter->max_bytes == DTN_EAGER_MAX ? " carry" : "");
+             emitter->max_bytes == DTN_EAGER_MAX ? " eager" : "");
     return name;
 }
 

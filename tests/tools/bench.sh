@@ -300,7 +300,7 @@ is "and the choice is made by it" \
     "$(awk '/ taken$/ { print $4 }' "$tmp/shown")" \
     "$(sed -n 's/^intra_latency_ns *= //p' "$tmp/section" | awk '{ printf "%.2f", $1 / 1000 }')"
 run --local 2 -C "$tmp/calibrated.ini" allreduce -b 64 -e 64 -n 2
-is "the line above says why" "$code|$(grep -cE '^# plan allreduce carry/shm\([0-9.]+us<[a-z]+:[0-9.]+us\)$' "$tmp/out")" "0|1"
+is "the line above says why" "$code|$(grep -cE '^# plan allreduce eager/shm\([0-9.]+us<[a-z]+:[0-9.]+us\)$' "$tmp/out")" "0|1"
 run -q --local 2 --calibrate allreduce
 is "--calibrate goes alone" "$code|$(grep -c 'goes alone' "$tmp/err")" "2|1"
 

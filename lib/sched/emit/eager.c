@@ -40,7 +40,7 @@ int dtn_emit_allreduce_eager(const struct dtn_call *call,
 {
     size_t bytes = call->count * dtensor_dtype_size(call->dtype);
 
-    dtn_emit_begin(sched, "allreduce carry", call);
+    dtn_emit_begin(sched, "allreduce eager", call);
     for (int i = 1; i < call->n; i++)
         dtn_sched_send_eager(sched, dtn_neighbour(call, i),
                              dtn_span_at(call->me, DTN_IN, 0), bytes);
@@ -53,7 +53,7 @@ int dtn_emit_reduce_eager(const struct dtn_call *call, struct dtn_sched *sched,
 {
     size_t bytes = call->count * dtensor_dtype_size(call->dtype);
 
-    dtn_emit_begin(sched, "reduce carry", call);
+    dtn_emit_begin(sched, "reduce eager", call);
     if (call->me == call->root)
         eager_fold(sched, call, 0, bytes);
     else
@@ -68,7 +68,7 @@ int dtn_emit_reduce_scatter_eager(const struct dtn_call *call,
 {
     struct dtn_range mine = dtn_call_block(call, call->me);
 
-    dtn_emit_begin(sched, "reduce_scatter carry", call);
+    dtn_emit_begin(sched, "reduce_scatter eager", call);
     for (int i = 1; i < call->n; i++) {
         int peer = dtn_neighbour(call, i);
         struct dtn_range theirs = dtn_call_block(call, peer);
@@ -87,7 +87,7 @@ int dtn_emit_broadcast_eager(const struct dtn_call *call,
     size_t bytes = call->count * dtensor_dtype_size(call->dtype);
     int me = call->me;
 
-    dtn_emit_begin(sched, "broadcast carry", call);
+    dtn_emit_begin(sched, "broadcast eager", call);
     if (me == call->root) {
         for (int i = 1; i < call->n; i++)
             dtn_sched_send_eager(sched, dtn_neighbour(call, i),
@@ -109,7 +109,7 @@ int dtn_emit_allgather_eager(const struct dtn_call *call,
     size_t total = dtn_call_blocks(call, 0, n).bytes;
     enum dtn_space to = n > 2 ? DTN_TMP : DTN_OUT;
 
-    dtn_emit_begin(sched, "allgather carry", call);
+    dtn_emit_begin(sched, "allgather eager", call);
     sched->bytes[DTN_TMP] = n > 2 ? total : 0;
     for (int i = 1; i < n; i++)
         dtn_sched_send_eager(sched, dtn_neighbour(call, i),

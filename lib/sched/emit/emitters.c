@@ -39,7 +39,7 @@
     .max_bytes = max_
 
 const struct dtn_emitter dtn_emitters[] = {
-    { ROW(ALLREDUCE, "carry", DIRECT, PUT, DTN_EAGER_MAX),
+    { ROW(ALLREDUCE, "eager", DIRECT, PUT, DTN_EAGER_MAX),
       .emit = dtn_emit_allreduce_eager, .weight = {
         .overlaps = 1,
         .hops = ONE(1), .messages = OTHERS(1),
@@ -141,7 +141,7 @@ const struct dtn_emitter dtn_emitters[] = {
         .acc = { .whole = ONE(1), .block = OTHERS(1) },
         .converted.whole = ONE(1) } },
 
-    { ROW(REDUCE, "carry", DIRECT, PUT, DTN_EAGER_MAX),
+    { ROW(REDUCE, "eager", DIRECT, PUT, DTN_EAGER_MAX),
       .emit = dtn_emit_reduce_eager, .weight = {
         .senders = DTN_SENDERS_ONE, .overlaps = 1,
         .hops = ONE(1), .messages = ONE(1), .moved.whole = OTHERS(1),
@@ -218,7 +218,7 @@ const struct dtn_emitter dtn_emitters[] = {
         .folded = { .whole = ONE(2), .chunk = LEVELS(4) },
         .acc.chunk = ONE(10), .tmp.chunk = ONE(2) } },
 
-    { ROW(BROADCAST, "carry", DIRECT, PUT, DTN_EAGER_MAX),
+    { ROW(BROADCAST, "eager", DIRECT, PUT, DTN_EAGER_MAX),
       .emit = dtn_emit_broadcast_eager, .weight = {
         .senders = DTN_SENDERS_ONE, .overlaps = 1,
         .hops = ONE(1), .messages = OTHERS(1), .moved.whole = OTHERS(1),
@@ -272,7 +272,7 @@ const struct dtn_emitter dtn_emitters[] = {
         .each_chunk = ONE(4), .chunk = { DTN_UNIT_HALF, 4 * KIB, 64 },
         .moved = { .whole = ONE(1), .chunk = LEVELS(2) } } },
 
-    { ROW(ALLGATHER, "carry", DIRECT, PUT, DTN_EAGER_MAX),
+    { ROW(ALLGATHER, "eager", DIRECT, PUT, DTN_EAGER_MAX),
       .emit = dtn_emit_allgather_eager, .weight = {
         .overlaps = 1,
         .hops = ONE(1), .messages = OTHERS(1), .moved.block = OTHERS(1),
@@ -330,7 +330,7 @@ const struct dtn_emitter dtn_emitters[] = {
         .moved.block = OTHERS(1), .copied.block = OTHERS(2),
         .tmp.whole = ONE(1), .eager_received.whole = ONE(1) } },
 
-    { ROW(REDUCE_SCATTER, "carry", DIRECT, PUT, DTN_EAGER_MAX),
+    { ROW(REDUCE_SCATTER, "eager", DIRECT, PUT, DTN_EAGER_MAX),
       .emit = dtn_emit_reduce_scatter_eager, .weight = {
         .overlaps = 1,
         .hops = ONE(1), .messages = OTHERS(1), .moved.block = OTHERS(1),
