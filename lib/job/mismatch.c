@@ -95,6 +95,20 @@ static const struct dtn_call_record *mismatch_said(
     return record;
 }
 
+/* The records of both sides; NULL: unknown. */
+struct sides {
+    const struct dtn_call_record *called, *expected;
+};
+
+static struct sides mismatch_sides(const struct dtensor_ctx *ctx,
+                                   const struct dtn_mismatch *found)
+{
+    return (struct sides){
+        mismatch_said(ctx, found->rank, found->called, found->witness),
+        mismatch_said(ctx, found->witness, found->expected, found->rank)
+    };
+}
+
 /* Receive records from the tree. */
 static void mismatch_turn(struct dtensor_ctx *ctx)
 {
@@ -151,10 +165,8 @@ static uint32_t mismatch_call(const struct dtensor_ctx *ctx,
                               const struct dtn_mismatch *found,
                               const struct dtn_call_record **saidp)
 {
-    const struct dtn_call_record *a = mismatch_said(
-        ctx, found->rank, found->called, found->witness);
-    const struct dtn_call_record *b = mismatch_said(
-        ctx, found->witness, found->expected, found->rank);
+    const struct sides sides = mismatch_sides(ctx, found);
+    const struct dtn_call_record *a = sides.called, *b = sides.expected;
 
     if (!a || !b || a->group != b->group || a->group == 0
         || a->kind >= DTN_RECORD_SENT || b->kind >= DTN_RECORD_SENT)
@@ -289,12 +301,11 @@ static void mismatch_obey(struct dtensor_ctx *ctx, struct dtn_mismatch *found,
 
 /* "rank 1 on n0 called allreduce of 3 f32 sum": one side. */
 static void mismatch_side(const struct dtensor_ctx *ctx, int rank,
-                          uint64_t fingerprint, int other, bool numbered,
-                          char *buf, size_t size)
+                          const struct dtn_call_record *record,
+                          uint64_t fingerprint, bool numbered, char *buf,
+                          size_t size)
 {
     const struct dtn_call_record unknown = { .fingerprint = fingerprint };
-    const struct dtn_call_record *record = mismatch_said(ctx, rank, fingerprint,
-                                                         other);
     char name[160], what[DTN_RECORD_TEXT], number[48] = "";
 
     if (numbered)
@@ -309,37 +320,22 @@ static void mismatch_side(const struct dtensor_ctx *ctx, int rank,
 }
 
 /* Did they make the same calls over the same ranks, but not equally many? */
-static bool mismatch_counted(const struct dtensor_ctx *ctx,
-                             const struct dtn_mismatch *mismatch)
+static bool sides_counted(struct sides sides)
 {
-    const struct dtn_call_record *a = mismatch_said(ctx, mismatch->rank,
-                                                    mismatch->called,
-                                                    mismatch->witness);
-    const struct dtn_call_record *b = mismatch_said(ctx, mismatch->witness,
-                                                    mismatch->expected,
-                                                    mismatch->rank);
+    const struct dtn_call_record *a = sides.called, *b = sides.expected;
 
     return a && b && a->group == b->group && a->number > 0 && b->number > 0
         && a->number != b->number;
 }
 
-/* What to do: the two sides may be a send and a recv of each other. */
-static const char *mismatch_remedy(const struct dtensor_ctx *ctx,
-                                   const struct dtn_mismatch *mismatch,
-                                   bool counted)
+/* Are they a send and a recv of each other? */
+static bool sides_meet(struct sides sides)
 {
-    const struct dtn_call_record *a = mismatch_said(ctx, mismatch->rank,
-                                                    mismatch->called,
-                                                    mismatch->witness);
-    const struct dtn_call_record *b = mismatch_said(ctx, mismatch->witness,
-                                                    mismatch->expected,
-                                                    mismatch->rank);
+    const struct dtn_call_record *a = sides.called, *b = sides.expected;
 
-    return !counted && a && b && a->group == 0 && b->group == 0
+    return a && b && a->group == 0 && b->group == 0
         && ((a->kind == DTN_RECORD_SENT && b->kind == DTN_RECORD_RECEIVED)
-            || (a->kind == DTN_RECORD_RECEIVED && b->kind == DTN_RECORD_SENT))
-         ? "a send and its recv need the same number and type of elements"
-         : "all ranks must make the same calls in the same order";
+            || (a->kind == DTN_RECORD_RECEIVED && b->kind == DTN_RECORD_SENT));
 }
 
 /* All ranks that learn of a mismatch agree on the two ranks to name. */
@@ -372,16 +368,20 @@ static int mismatch_record(struct dtensor_ctx *ctx,
 {
     struct dtn_mismatch found = *mismatch;
     char what[2 * DTN_RECORD_TEXT + 480], side[2][DTN_RECORD_TEXT + 200];
+    struct sides sides;
     bool counted;
 
     mismatch_agree(ctx, &found);
-    counted = mismatch_counted(ctx, &found);
-    mismatch_side(ctx, found.rank, found.called, found.witness, counted,
+    sides = mismatch_sides(ctx, &found);
+    counted = sides_counted(sides);
+    mismatch_side(ctx, found.rank, sides.called, found.called, counted,
                   side[0], sizeof side[0]);
-    mismatch_side(ctx, found.witness, found.expected, found.rank, counted,
+    mismatch_side(ctx, found.witness, sides.expected, found.expected, counted,
                   side[1], sizeof side[1]);
     snprintf(what, sizeof what, "%s, %s (%s)", side[0], side[1],
-             mismatch_remedy(ctx, &found, counted));
+             !counted && sides_meet(sides)
+             ? "a send and its recv need the same number and type of elements"
+             : "all ranks must make the same calls in the same order");
     dtn_poison_record(ctx, DTENSOR_EMISMATCH, found.rank, what);
     dtn_suspects_write(&ctx->world, ctx->boot, DTN_LOSS_NONE,
                        &ctx->failure.err);
