@@ -46,12 +46,12 @@ function beyond(name, least,    c, key, list, r) {
     return list
 }
 
-# How many times faster than the best peer, over all cases of two ranks, and how
-# many times faster a call would be that takes as long as the bound.
+# How many times faster than the best peer, over all collectives of two ranks, and
+# how many times faster a call would be that takes as long as the bound.
 function overall(ours, goal,    c, key, sum, most, n, r) {
     for (c = 1; c <= ncases; c++) {
         split(cases[c], key, " ")
-        r = key[1] == 2 ? worst(cases[c], ours) : 0
+        r = key[1] == 2 && key[2] != "exchange" ? worst(cases[c], ours) : 0
         if (r <= 0)
             continue
         sum -= log(r)
@@ -109,7 +109,8 @@ END {
         print ""
         names[key[1] " " key[2]] = 1
     }
-    n = split("allreduce allgather reduce_scatter all_to_all broadcast", all)
+    n = split("allreduce allgather reduce_scatter all_to_all broadcast exchange", \
+        all)
     for (i = 1; i <= n; i++) {
         if (!(("2 " all[i]) in names))
             continue

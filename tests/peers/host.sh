@@ -19,7 +19,7 @@ src=$(cd "$(dirname "$0")/../.." && pwd)
 build=$(cd "${1:-$src/build}" && pwd) || exit 1
 rounds=${ROUNDS:-4}
 calls=${CALLS:-200}
-tests=${TESTS:-allreduce allgather reduce_scatter all_to_all broadcast}
+tests=${TESTS:-allreduce allgather reduce_scatter all_to_all broadcast exchange}
 sizes=${SIZES:-8 64 512 2048 4096 8192 32768 65536 131072 524288 2097152 8388608}
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT

@@ -129,9 +129,25 @@ static int ours_message(struct bench *b, float *in, float *out,
                         err);
 }
 
+/* As at the edges of a grid: a send and a receive in a group. */
+static int ours_exchange(struct bench *b, float *in, float *out,
+                         struct dtensor_error *err)
+{
+    int rc = dtensor_group_begin(b->ctx, err);
+
+    if (rc == 0)
+        rc = dtensor_send(b->world, next_rank(), in, b->count, DTENSOR_F32,
+                          err);
+    if (rc == 0)
+        rc = dtensor_recv(b->world, last_rank(), out, b->count, DTENSOR_F32,
+                          err);
+    return rc == 0 ? dtensor_group_end(b->ctx, err) : rc;
+}
+
 static const struct ours {
     int sums;                     /* a block comes in to be added             */
-    int twice;                    /* comes in once in parts and once as sums  */
+    int twice;                    /* comes in once in parts and once as sums; */
+                                  /* or all of it comes in, of two ranks      */
     int keeps;                    /* OUT has a block of this rank's IN, too   */
     int (*call)(struct bench *b, float *in, float *out,
                 struct dtensor_error *err);
@@ -142,6 +158,7 @@ static const struct ours {
     [ALL_TO_ALL] = { 0, 1, 1, ours_all_to_all },
     [BROADCAST] = { 0, 0, 0, ours_broadcast },
     [MESSAGE] = { 0, 0, 0, ours_message },
+    [EXCHANGE] = { 0, 2, 0, ours_exchange },
 };
 
 /* ---------------------------------------------------------- contestants --- */

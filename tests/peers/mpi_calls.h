@@ -143,8 +143,31 @@ static inline long check_message(const float *out, size_t count, int call)
     return differ(out, count, message_comes() ? message_peer() : rank, 0, call);
 }
 
+/* Each rank sends to the next one. */
+static inline int next_rank(void)
+{
+    return (rank + 1) % ranks;
+}
+
+static inline int last_rank(void)
+{
+    return (rank + ranks - 1) % ranks;
+}
+
+static inline void mpi_exchange(float *in, float *out, int count)
+{
+    MPI_Sendrecv(in, count, MPI_FLOAT, next_rank(), 0, out, count, MPI_FLOAT,
+                 last_rank(), 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static inline long check_exchange(const float *out, size_t count, int call)
+{
+    return differ(out, count, last_rank(), 0, call);
+}
+
 enum {
-    ALLREDUCE, ALLGATHER, REDUCE_SCATTER, ALL_TO_ALL, BROADCAST, MESSAGE, NTESTS
+    ALLREDUCE, ALLGATHER, REDUCE_SCATTER, ALL_TO_ALL, BROADCAST, MESSAGE,
+    EXCHANGE, NTESTS
 };
 
 static const struct test {
@@ -162,6 +185,7 @@ static const struct test {
     { "all_to_all", true, true, false, mpi_all_to_all, check_all_to_all },
     { "broadcast", false, false, true, mpi_broadcast, check_broadcast },
     { "message", false, false, true, mpi_message, check_message },
+    { "exchange", false, false, false, mpi_exchange, check_exchange },
 };
 
 /* Bytes of the unit that a size is rounded down to: a block for each rank. */
