@@ -59,8 +59,7 @@ static int units_add(struct dtn_fused units[], int n,
         units[u].last = i;
         return n;
     }
-    unit->call = items[i].call;
-    unit->first = unit->last = i;
+    *unit = (struct dtn_fused){ .call = items[i].call, .first = i, .last = i };
     return n + 1;
 }
 
@@ -155,31 +154,33 @@ static int unit_finish(struct dtensor_ctx *ctx, struct dtn_fused *unit,
 /* All units of a group, while they run: a request that ends after theirs. */
 struct group {
     struct dtensor_request request;
-    struct dtn_recorded *recorded; /* the calls                               */
-    struct dtn_fused *units;      /* [nunits], 0 has all messages             */
-    struct dtn_edge *edges;       /* of the messages                          */
+    struct dtn_recorded *recorded; /* the calls; unit 0 has all messages      */
     int nunits;
 };
 
-static int group_units(struct dtensor_ctx *ctx, struct group *group,
+/* Start the units.  If there are messages only, `now` runs them. */
+static int group_units(struct dtensor_ctx *ctx, struct group *group, bool now,
                        struct dtensor_error *err)
 {
     struct dtn_recorded *recorded = group->recorded;
+    struct dtn_fused *units = recorded->units;
     int nmessages = 0, rc = 0;
 
     group->nunits = 1;
+    units[0] = (struct dtn_fused){ .request = NULL };
     for (int i = 0; i < recorded->n; i++) {
         if (dtn_recorded_is_message(&recorded->items[i]))
             nmessages++;
         else
-            group->nunits = units_add(group->units, group->nunits,
-                                      recorded->items, i);
+            group->nunits = units_add(units, group->nunits, recorded->items, i);
     }
     for (int u = 1; rc == 0 && u < group->nunits; u++)
-        rc = unit_start(ctx, &group->units[u], err);
-    if (rc == 0 && nmessages > 0)
-        rc = dtn_messages_start(ctx, &group->units[0], group->edges, err);
-    return rc;
+        rc = unit_start(ctx, &units[u], err);
+    if (rc != 0 || nmessages == 0)
+        return rc;
+    return now && group->nunits == 1
+         ? dtn_messages_run(ctx, &units[0], recorded->edges, err)
+         : dtn_messages_start(ctx, &units[0], recorded->edges, err);
 }
 
 /* Wait for all units; the first error. */
@@ -187,11 +188,13 @@ static int group_finish(struct dtensor_ctx *ctx, struct group *group, int rc,
                         struct dtensor_error *err)
 {
     struct dtn_recorded *open = dtn_coll_of(ctx)->recorded;
+    struct dtn_recorded *recorded = group->recorded;
     int done;
 
-    dtn_coll_of(ctx)->recorded = group->recorded;
+    dtn_coll_of(ctx)->recorded = recorded;
     for (int u = 0; u < group->nunits; u++) {
-        done = unit_finish(ctx, &group->units[u], u == 0 ? group->edges : NULL,
+        done = unit_finish(ctx, &recorded->units[u],
+                           u == 0 ? recorded->edges : NULL,
                            rc == 0 ? err : NULL);
         rc = rc == 0 ? done : rc;
     }
@@ -199,33 +202,41 @@ static int group_finish(struct dtensor_ctx *ctx, struct group *group, int rc,
     return rc;
 }
 
-static void group_fini(struct group *group)
+/* Room for the units and edges of all calls, and for unit 0. */
+static bool recorded_room(struct dtn_recorded *recorded)
 {
-    free(group->units);
-    free(group->edges);
-    dtn_recorded_destroy(group->recorded);
+    const size_t n = (size_t)recorded->n + 1;
+
+    if (recorded->room >= recorded->n + 1)
+        return true;
+    free(recorded->units);
+    free(recorded->edges);
+    recorded->units = calloc(n, sizeof *recorded->units);
+    recorded->edges = calloc(n, sizeof *recorded->edges);
+    recorded->room = recorded->units && recorded->edges ? (int)n : 0;
+    return recorded->room > 0;
 }
 
-/* Close the group, and start its units.  After an error they have ended. */
-static int group_close(struct dtensor_ctx *ctx, struct group *group,
+/* Close the group, and start its units, or run them `now`.  After an error they
+ * have ended.
+ */
+static int group_close(struct dtensor_ctx *ctx, struct group *group, bool now,
                        struct dtensor_error *err)
 {
-    size_t n;
+    struct dtn_recorded *recorded = dtn_coll_of(ctx)->recorded;
     int rc;
 
-    group->recorded = dtn_coll_of(ctx)->recorded;
-    if (!group->recorded)
+    if (!recorded)
         return dtn_fail(err, DTENSOR_EINVAL, "group: none was begun "
                         "(dtensor_group_begin() comes first)");
-    n = (size_t)group->recorded->n + 1;
-    group->units = calloc(n, sizeof *group->units);
-    group->edges = calloc(n, sizeof *group->edges);
-    rc = group->units && group->edges ? group_units(ctx, group, err)
-       : dtn_recorded_nomem(ctx, n * sizeof *group->units, err);
+    group->recorded = recorded;
+    rc = recorded_room(recorded) ? group_units(ctx, group, now, err)
+       : dtn_recorded_nomem(ctx, ((size_t)recorded->n + 1)
+                            * sizeof *recorded->units, err);
     dtn_coll_of(ctx)->recorded = NULL;
     if (rc != 0) {
         group_finish(ctx, group, rc, NULL);
-        group_fini(group);
+        dtn_recorded_keep(ctx, recorded);
     }
     return rc;
 }
@@ -233,12 +244,12 @@ static int group_close(struct dtensor_ctx *ctx, struct group *group,
 int dtn_recorded_end(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
     struct group group = { .nunits = 0 };
-    int rc = group_close(ctx, &group, err);
+    int rc = group_close(ctx, &group, true, err);
 
     if (rc != 0)
         return rc;
     rc = group_finish(ctx, &group, 0, err);
-    group_fini(&group);
+    dtn_recorded_keep(ctx, group.recorded);
     return rc;
 }
 
@@ -256,9 +267,10 @@ static int group_poll(struct dtensor_request *request,
                       struct dtensor_error *err)
 {
     struct group *group = (struct group *)request;
+    const struct dtn_fused *units = group->recorded->units;
 
     for (int u = 0; u < group->nunits; u++)
-        if (group->units[u].request && !group->units[u].request->done)
+        if (units[u].request && !units[u].request->done)
             return DTENSOR_EAGAIN;
     return group_finish(request->ctx, group, 0, err);
 }
@@ -269,7 +281,7 @@ static void group_ended(struct dtensor_request *request)
     struct group *group = (struct group *)request;
 
     group_finish(request->ctx, group, request->rc, NULL);
-    group_fini(group);
+    dtn_recorded_keep(request->ctx, group->recorded);
 }
 
 static const struct dtn_request_ops group_work = { group_begin, group_poll,
@@ -287,7 +299,7 @@ int dtn_recorded_start(struct dtensor_ctx *ctx,
         dtn_coll_of(ctx)->recorded = NULL;
         return dtn_recorded_nomem(ctx, sizeof *group, err);
     }
-    rc = group_close(ctx, group, err);
+    rc = group_close(ctx, group, false, err);
     if (rc != 0) {
         free(group);
         return rc;

@@ -347,13 +347,12 @@ static int side_make(struct dtensor_ctx *ctx, struct dtn_fused *unit,
     return sent ? side_copy(ctx, unit, edges, true, err) : 0;
 }
 
-/* Start all sends and receives as one call. */
-int dtn_messages_start(struct dtensor_ctx *ctx, struct dtn_fused *unit,
-                       struct dtn_edge edges[], struct dtensor_error *err)
+/* Make one call of all sends and receives, from `in` to `out`. */
+static int messages_make(struct dtensor_ctx *ctx, struct dtn_fused *unit,
+                         struct dtn_edge edges[], const unsigned char **inp,
+                         const unsigned char **outp, struct dtensor_error *err)
 {
     struct dtn_recorded *recorded = dtn_coll_of(ctx)->recorded;
-    const unsigned char *in = NULL, *out = NULL;
-    struct dtn_group everyone = group_everyone(ctx);
     int rc;
 
     unit->call = (struct dtn_call){ .coll = DTN_COLL_PAIRS,
@@ -368,17 +367,39 @@ int dtn_messages_start(struct dtensor_ctx *ctx, struct dtn_fused *unit,
             return dtn_fail(err, DTENSOR_EMISMATCH, "group: what this rank %d "
                             "sends itself is not what it receives from itself",
                             ctx->world.rank);
-    rc = side_make(ctx, unit, edges, true, &in, err);
+    rc = side_make(ctx, unit, edges, true, inp, err);
     if (rc == 0)
-        rc = side_make(ctx, unit, edges, false, &out, err);
+        rc = side_make(ctx, unit, edges, false, outp, err);
     for (int e = 0; e < unit->call.nedges; e++) {
         edges[e].sends = edges[e].sends > 0;
         edges[e].receives = edges[e].receives > 0;
     }
-    if (rc == 0)
-        rc = dtn_call_start(&everyone, &unit->call, in,
-                            (void *)(uintptr_t)out, &unit->request, err);
     return rc;
+}
+
+int dtn_messages_start(struct dtensor_ctx *ctx, struct dtn_fused *unit,
+                       struct dtn_edge edges[], struct dtensor_error *err)
+{
+    struct dtn_group everyone = group_everyone(ctx);
+    const unsigned char *in = NULL, *out = NULL;
+    int rc = messages_make(ctx, unit, edges, &in, &out, err);
+
+    return rc != 0 ? rc
+         : dtn_call_start(&everyone, &unit->call, in, (void *)(uintptr_t)out,
+                          &unit->request, err);
+}
+
+int dtn_messages_run(struct dtensor_ctx *ctx, struct dtn_fused *unit,
+                     struct dtn_edge edges[], struct dtensor_error *err)
+{
+    struct dtn_group everyone = group_everyone(ctx);
+    const unsigned char *in = NULL, *out = NULL;
+    int rc = messages_make(ctx, unit, edges, &in, &out, err);
+
+    if (rc == 0)
+        rc = dtn_call_run(&everyone, &unit->call, in, (void *)(uintptr_t)out,
+                          err);
+    return rc == 0 ? dtn_messages_unpack(ctx, unit, edges, err) : rc;
 }
 
 int dtn_messages_unpack(struct dtensor_ctx *ctx, const struct dtn_fused *unit,

@@ -32,10 +32,12 @@ struct dtn_fused {
     unsigned char *packed[2];     /* packed IN, OUT; NULL: not packed         */
 };
 
-/* start: start all recorded messages as one call; `edges` has room for one edge
- * for each message.  unpack: at the end, copy packed received data to its
- * place.
+/* run, start: all recorded messages as one call; `edges` has room for one edge
+ * for each message.  unpack: when what was started has ended, copy packed data
+ * to its place.
  */
+int dtn_messages_run(struct dtensor_ctx *ctx, struct dtn_fused *unit,
+                     struct dtn_edge edges[], struct dtensor_error *err);
 int dtn_messages_start(struct dtensor_ctx *ctx, struct dtn_fused *unit,
                        struct dtn_edge edges[], struct dtensor_error *err);
 int dtn_messages_unpack(struct dtensor_ctx *ctx, const struct dtn_fused *unit,

@@ -26,19 +26,22 @@ int dtn_recorded_nomem(struct dtensor_ctx *ctx, size_t bytes,
     return dtn_call_give_up(&all, rc, &why, err);
 }
 
+/* A program that loads CUDA in the middle of a group is not noticed. */
 int dtn_recorded_begin(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
-    struct dtn_recorded *recorded;
+    struct dtn_coll_state *coll = dtn_coll_of(ctx);
     int rc = dtn_ctx_ready(ctx, err);
 
     if (rc != 0)
         return rc;
-    if (dtn_coll_of(ctx)->recorded)
+    if (coll->recorded)
         return dtn_fail(err, DTENSOR_EINVAL, "group: one was begun already "
                         "(dtensor_group_end() it first)");
-    recorded = calloc(1, sizeof *recorded);
-    dtn_coll_of(ctx)->recorded = recorded;
-    return recorded ? 0 : dtn_recorded_nomem(ctx, sizeof *recorded, err);
+    dtn_ctx_look_out(ctx);
+    coll->recorded = coll->kept ? coll->kept : calloc(1, sizeof *coll->kept);
+    coll->kept = NULL;
+    return coll->recorded
+         ? 0 : dtn_recorded_nomem(ctx, sizeof *coll->recorded, err);
 }
 
 static int recorded_append(struct dtensor_ctx *ctx,
@@ -59,8 +62,8 @@ int dtn_recorded_add(struct dtensor_ctx *ctx,
                      const struct dtn_recorded_call *item,
                      struct dtensor_error *err)
 {
-    int rc = dtn_call_check_buffers(item->group, &item->call, item->in,
-                                    item->out, err);
+    int rc = !ctx->asks ? 0 : dtn_call_check_buffers(
+        item->group, &item->call, item->in, item->out, err);
 
     return rc == 0 ? recorded_append(ctx, item, err) : rc;
 }
@@ -76,10 +79,21 @@ int dtn_recorded_add_call(const struct dtn_group *group,
     return rc == 0 ? recorded_append(group->ctx, &item, err) : rc;
 }
 
+void dtn_recorded_keep(struct dtensor_ctx *ctx, struct dtn_recorded *recorded)
+{
+    struct dtn_coll_state *coll = dtn_coll_of(ctx);
+
+    dtn_recorded_destroy(coll->kept);
+    recorded->n = 0;
+    coll->kept = recorded;
+}
+
 void dtn_recorded_destroy(struct dtn_recorded *recorded)
 {
     if (!recorded)
         return;
     free(recorded->items);
+    free(recorded->units);
+    free(recorded->edges);
     free(recorded);
 }

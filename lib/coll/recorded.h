@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct dtn_fused;
 struct dtn_group;
 
 struct dtn_recorded_call {
@@ -23,14 +24,20 @@ struct dtn_recorded_call {
                                   /* -1                                       */
 };
 
+/* The calls of a group, and the memory to run them, which the next group uses
+ * again.
+ */
 struct dtn_recorded {
     struct dtn_recorded_call *items;   /* [n], in the order of the calls      */
     int n, capacity;              /* used and allocated items                 */
+    struct dtn_fused *units;      /* [room] what runs as one                  */
+    struct dtn_edge *edges;       /* [room] of the messages                   */
+    int room;                     /* allocated units and edges                */
 };
 
 /* begin: record calls from now on. call, add: record one.  end: run all of
  * them; start: only start them.  They are in dtn_coll_of(ctx)->recorded; NULL:
- * calls run at once.
+ * calls run at once.  keep: of a group that is over; destroy: NULL is a no-op.
  */
 int dtn_recorded_begin(struct dtensor_ctx *ctx, struct dtensor_error *err);
 int dtn_recorded_add_call(const struct dtn_group *group,
@@ -50,7 +57,7 @@ int dtn_recorded_start(struct dtensor_ctx *ctx,
 int dtn_recorded_nomem(struct dtensor_ctx *ctx, size_t bytes,
                        struct dtensor_error *err);
 
-/* NULL is a no-op. */
+void dtn_recorded_keep(struct dtensor_ctx *ctx, struct dtn_recorded *recorded);
 void dtn_recorded_destroy(struct dtn_recorded *recorded);
 
 static inline bool dtn_recorded_is_message(const struct dtn_recorded_call *item)

@@ -43,6 +43,7 @@ static void coll_destroy(void *state)
     struct dtn_coll_state *coll = state;
 
     dtn_redops_destroy(coll->redops);
+    dtn_recorded_destroy(coll->kept);
     dtn_sparse_free(coll->peers, coll->npeers, sizeof *coll->peers);
     free(coll);
 }

@@ -25,6 +25,7 @@ struct dtn_coll_state {
     struct dtn_models *models;    /* cost models of groups, or NULL           */
     struct dtn_redops *redops;    /* reductions made at run time, or NULL     */
     struct dtn_recorded *recorded;     /* calls of an open group, or NULL     */
+    struct dtn_recorded *kept;         /* memory for the next group, or NULL  */
     struct dtensor_request *pending;   /* the first that has not ended, or    */
                                        /* NULL                                */
     struct dtensor_request *pending_last;   /* the last one; valid if there   */
