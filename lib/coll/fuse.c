@@ -131,24 +131,38 @@ static int unit_start(struct dtensor_ctx *ctx, struct dtn_fused *unit,
 
 /* --------------------------------------------------------------- making --- */
 
-/* Wait for a unit and copy the received data to its place.  `edges` is not NULL
- * for messages.  A second time it does nothing.
- */
-static int unit_finish(struct dtensor_ctx *ctx, struct dtn_fused *unit,
-                       struct dtn_edge edges[], struct dtensor_error *err)
+static void unit_free_packed(struct dtensor_ctx *ctx, struct dtn_fused *unit)
 {
-    int rc = dtensor_wait(unit->request, err);
-
-    if (rc == 0 && unit->request && edges)
-        rc = dtn_messages_unpack(ctx, unit, edges, err);
-    else if (rc == 0 && unit->request && unit->packed[DTN_OUT])
-        rc = unit_copy(ctx, unit, DTN_OUT, err);
-    unit->request = NULL;
     for (int s = DTN_IN; s <= DTN_OUT; s++) {
         dtn_arena_free(&ctx->arena, unit->packed[s]);
         unit->packed[s] = NULL;
     }
-    return rc;
+}
+
+/* A unit has ended with `rc`: copy the received data to its place.  `edges` is
+ * not NULL for messages.
+ */
+static int unit_unpack(struct dtensor_ctx *ctx, const struct dtn_fused *unit,
+                       struct dtn_edge edges[], int rc,
+                       struct dtensor_error *err)
+{
+    if (rc != 0 || !unit->request)
+        return rc;
+    if (edges)
+        return dtn_messages_unpack(ctx, unit, edges, err);
+    return unit->packed[DTN_OUT] ? unit_copy(ctx, unit, DTN_OUT, err) : 0;
+}
+
+/* The result of a unit that has ended. */
+static int unit_result(const struct dtn_fused *unit, struct dtensor_error *err)
+{
+    const struct dtensor_request *request = unit->request;
+
+    if (!request || request->rc == 0)
+        return 0;
+    if (err)
+        *err = request->err;
+    return request->rc;
 }
 
 /* All units of a group, while they run: a request that ends after theirs. */
@@ -183,19 +197,25 @@ static int group_units(struct dtensor_ctx *ctx, struct group *group, bool now,
          : dtn_messages_start(ctx, &units[0], recorded->edges, err);
 }
 
-/* Wait for all units; the first error. */
-static int group_finish(struct dtensor_ctx *ctx, struct group *group, int rc,
-                        struct dtensor_error *err)
+/* All units have ended, or `waits`: for each to end.  The first error. */
+static int group_unpack(struct dtensor_ctx *ctx, const struct group *group,
+                        bool waits, int rc, struct dtensor_error *err)
 {
     struct dtn_recorded *open = dtn_coll_of(ctx)->recorded;
     struct dtn_recorded *recorded = group->recorded;
-    int done;
 
     dtn_coll_of(ctx)->recorded = recorded;
     for (int u = 0; u < group->nunits; u++) {
-        done = unit_finish(ctx, &recorded->units[u],
-                           u == 0 ? recorded->edges : NULL,
-                           rc == 0 ? err : NULL);
+        struct dtn_fused *unit = &recorded->units[u];
+        struct dtensor_error *first = rc == 0 ? err : NULL;
+        int done = waits ? dtensor_wait(unit->request, first)
+                         : unit_result(unit, first);
+
+        done = unit_unpack(ctx, unit, u == 0 ? recorded->edges : NULL, done,
+                           first);
+        unit_free_packed(ctx, unit);
+        if (waits)
+            unit->request = NULL;
         rc = rc == 0 ? done : rc;
     }
     dtn_coll_of(ctx)->recorded = open;
@@ -235,7 +255,7 @@ static int group_close(struct dtensor_ctx *ctx, struct group *group, bool now,
                             * sizeof *recorded->units, err);
     dtn_coll_of(ctx)->recorded = NULL;
     if (rc != 0) {
-        group_finish(ctx, group, rc, NULL);
+        group_unpack(ctx, group, true, rc, NULL);
         dtn_recorded_keep(ctx, recorded);
     }
     return rc;
@@ -248,7 +268,7 @@ int dtn_recorded_end(struct dtensor_ctx *ctx, struct dtensor_error *err)
 
     if (rc != 0)
         return rc;
-    rc = group_finish(ctx, &group, 0, err);
+    rc = group_unpack(ctx, &group, true, 0, err);
     dtn_recorded_keep(ctx, group.recorded);
     return rc;
 }
@@ -272,20 +292,31 @@ static int group_poll(struct dtensor_request *request,
     for (int u = 0; u < group->nunits; u++)
         if (units[u].request && !units[u].request->done)
             return DTENSOR_EAGAIN;
-    return group_finish(request->ctx, group, 0, err);
+    return group_unpack(request->ctx, group, false, 0, err);
 }
 
-/* After a failure the units have ended too: they are before it in the queue. */
 static void group_ended(struct dtensor_request *request)
 {
-    struct group *group = (struct group *)request;
+    const struct group *group = (struct group *)request;
 
-    group_finish(request->ctx, group, request->rc, NULL);
+    for (int u = 0; u < group->nunits; u++)
+        unit_free_packed(request->ctx, &group->recorded->units[u]);
+}
+
+/* Not earlier: who waits for all requests may be waiting for one of a unit. */
+static void group_release(struct dtensor_request *request)
+{
+    const struct group *group = (struct group *)request;
+
+    for (int u = 0; u < group->nunits; u++)
+        dtensor_wait(group->recorded->units[u].request, NULL);
     dtn_recorded_keep(request->ctx, group->recorded);
 }
 
-static const struct dtn_request_ops group_work = { group_begin, group_poll,
-                                                   group_ended };
+static const struct dtn_request_ops group_work = {
+    .begin = group_begin, .poll = group_poll, .end = group_ended,
+    .release = group_release
+};
 
 int dtn_recorded_start(struct dtensor_ctx *ctx,
                        struct dtensor_request **requestp,

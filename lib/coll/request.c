@@ -202,6 +202,8 @@ int dtensor_wait(struct dtensor_request *request, struct dtensor_error *err)
     if (request->kept) {
         request->waited = true;
     } else {
+        if (request->work->release)
+            request->work->release(request);
         free(request);
         dtn_ctx_release(ctx);
     }

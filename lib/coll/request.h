@@ -19,6 +19,8 @@ struct dtn_request_ops {
     int (*poll)(struct dtensor_request *request,     /* makes progress        */
                 struct dtensor_error *err);
     void (*end)(struct dtensor_request *request);    /* cleans up, or NULL    */
+    void (*release)(struct dtensor_request *request);    /* when it was       */
+                                  /* awaited, before it is freed, or NULL     */
 };
 
 /* Every kind of request begins with this struct.  It is memory of malloc()

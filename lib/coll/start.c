@@ -63,8 +63,9 @@ static void coll_end(struct dtensor_request *request)
         coll->cached->entry.holders--;
 }
 
-static const struct dtn_request_ops coll_work = { coll_begin, coll_poll,
-                                                  coll_end };
+static const struct dtn_request_ops coll_work = {
+    .begin = coll_begin, .poll = coll_poll, .end = coll_end
+};
 
 int dtn_call_start(const struct dtn_group *group, struct dtn_call *call,
                    const void *in, void *out,

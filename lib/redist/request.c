@@ -103,8 +103,9 @@ static void redist_end(struct dtensor_request *request)
     dtn_last_plan_is(&request->ctx->last_plan, r->plan->text);
 }
 
-static const struct dtn_request_ops redist_work = { redist_begin, redist_poll,
-                                             redist_end };
+static const struct dtn_request_ops redist_work = {
+    .begin = redist_begin, .poll = redist_poll, .end = redist_end
+};
 
 static int redist_request_new(struct dtensor_plan *plan, const void *in,
                               void *out, struct dtensor_request **requestp,
