@@ -25,8 +25,8 @@
  *   - A context and its objects may be used by one thread at a time.
  *     Meshes and specs never change after they are made; threads may share
  *     them.
- *   - NULL is passed only where a contract says what it means.  Elsewhere it is
- *     not always looked for, and may end the program.
+ *   - Pass NULL only where a contract says what it means.  Elsewhere the
+ *     library need not check for it, and the program may crash.
  *   - The library does not print, exit, or install signal handlers.  With
  *     DTN_LOG=warn|info|debug in the environment it logs its choices on stderr.
  *

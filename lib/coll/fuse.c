@@ -5,6 +5,9 @@
  * sum of the counts: ten allreduces of 100 floats become one of 1000, with one
  * message to a peer instead of ten.  Above 64 KiB packing costs more than it
  * saves, so larger calls run one by one.
+ *
+ * What runs as one is a unit.  dtensor_group_end() waits for all units;
+ * dtensor_group_start() appends a request that ends after theirs.
  */
 #include "base/error.h"
 #include "coll/exec.h"
@@ -197,7 +200,9 @@ static int group_units(struct dtensor_ctx *ctx, struct group *group, bool now,
          : dtn_messages_start(ctx, &units[0], recorded->edges, err);
 }
 
-/* All units have ended, or `waits`: for each to end.  The first error. */
+/* Copy what was received to its place.  All units have ended, or with `waits`
+ * it waits for them.  Returns `rc`, or if that is 0 the first error of a unit.
+ */
 static int group_unpack(struct dtensor_ctx *ctx, const struct group *group,
                         bool waits, int rc, struct dtensor_error *err)
 {
@@ -222,21 +227,6 @@ static int group_unpack(struct dtensor_ctx *ctx, const struct group *group,
     return rc;
 }
 
-/* Room for the units and edges of all calls, and for unit 0. */
-static bool recorded_room(struct dtn_recorded *recorded)
-{
-    const size_t n = (size_t)recorded->n + 1;
-
-    if (recorded->room >= recorded->n + 1)
-        return true;
-    free(recorded->units);
-    free(recorded->edges);
-    recorded->units = calloc(n, sizeof *recorded->units);
-    recorded->edges = calloc(n, sizeof *recorded->edges);
-    recorded->room = recorded->units && recorded->edges ? (int)n : 0;
-    return recorded->room > 0;
-}
-
 /* Close the group, and start its units, or run them `now`.  After an error they
  * have ended.
  */
@@ -250,9 +240,9 @@ static int group_close(struct dtensor_ctx *ctx, struct group *group, bool now,
         return dtn_fail(err, DTENSOR_EINVAL, "group: none was begun "
                         "(dtensor_group_begin() comes first)");
     group->recorded = recorded;
-    rc = recorded_room(recorded) ? group_units(ctx, group, now, err)
-       : dtn_recorded_nomem(ctx, ((size_t)recorded->n + 1)
-                            * sizeof *recorded->units, err);
+    rc = dtn_recorded_room(ctx, err);
+    if (rc == 0)
+        rc = group_units(ctx, group, now, err);
     dtn_coll_of(ctx)->recorded = NULL;
     if (rc != 0) {
         group_unpack(ctx, group, true, rc, NULL);
@@ -278,8 +268,6 @@ int dtn_recorded_end(struct dtensor_ctx *ctx, struct dtensor_error *err)
 static int group_begin(struct dtensor_request *request,
                        struct dtensor_error *err)
 {
-    (void)request;
-    (void)err;
     return 0;
 }
 
@@ -303,7 +291,9 @@ static void group_ended(struct dtensor_request *request)
         unit_free_packed(request->ctx, &group->recorded->units[u]);
 }
 
-/* Not earlier: who waits for all requests may be waiting for one of a unit. */
+/* The requests of the units are not freed earlier: a blocking call finishes the
+ * first request of the queue, and that may be one of them.
+ */
 static void group_release(struct dtensor_request *request)
 {
     const struct group *group = (struct group *)request;

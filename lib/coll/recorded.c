@@ -1,12 +1,15 @@
 /* recorded.c - records the calls of a group
  *
  * Between dtensor_group_begin() and dtensor_group_end() a call is checked and
- * recorded.  It runs at the end, together with the others (fuse.c).
+ * recorded.  It runs at the end, together with the others (fuse.c).  The next
+ * group uses the memory of the last, so an exchange that repeats allocates
+ * nothing here.
  */
 #include "coll/recorded.h"
 #include "base/array.h"
 #include "base/error.h"
 #include "coll/exec.h"
+#include "coll/message.h"
 #include "coll/state.h"
 #include "job/await.h"
 #include "job/ctx.h"
@@ -77,6 +80,22 @@ int dtn_recorded_add_call(const struct dtn_group *group,
     int rc = dtn_call_prepare(group, &item.call, in, out, err);
 
     return rc == 0 ? recorded_append(group->ctx, &item, err) : rc;
+}
+
+int dtn_recorded_room(struct dtensor_ctx *ctx, struct dtensor_error *err)
+{
+    struct dtn_recorded *recorded = dtn_coll_of(ctx)->recorded;
+    const size_t n = (size_t)recorded->n + 1;
+
+    if (recorded->room > recorded->n)
+        return 0;
+    free(recorded->units);
+    free(recorded->edges);
+    recorded->units = calloc(n, sizeof *recorded->units);
+    recorded->edges = calloc(n, sizeof *recorded->edges);
+    recorded->room = recorded->units && recorded->edges ? (int)n : 0;
+    return recorded->room > 0
+         ? 0 : dtn_recorded_nomem(ctx, n * sizeof *recorded->units, err);
 }
 
 void dtn_recorded_keep(struct dtensor_ctx *ctx, struct dtn_recorded *recorded)

@@ -37,7 +37,7 @@ struct dtn_recorded {
 
 /* begin: record calls from now on. call, add: record one.  end: run all of
  * them; start: only start them.  They are in dtn_coll_of(ctx)->recorded; NULL:
- * calls run at once.  keep: of a group that is over; destroy: NULL is a no-op.
+ * calls run at once.
  */
 int dtn_recorded_begin(struct dtensor_ctx *ctx, struct dtensor_error *err);
 int dtn_recorded_add_call(const struct dtn_group *group,
@@ -57,6 +57,10 @@ int dtn_recorded_start(struct dtensor_ctx *ctx,
 int dtn_recorded_nomem(struct dtensor_ctx *ctx, size_t bytes,
                        struct dtensor_error *err);
 
+/* room: for the units and edges of all calls, and unit 0.  keep: the group is
+ * over, the next may use its memory.  destroy: NULL is a no-op.
+ */
+int dtn_recorded_room(struct dtensor_ctx *ctx, struct dtensor_error *err);
 void dtn_recorded_keep(struct dtensor_ctx *ctx, struct dtn_recorded *recorded);
 void dtn_recorded_destroy(struct dtn_recorded *recorded);
 

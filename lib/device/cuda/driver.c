@@ -181,7 +181,6 @@ int dtn_cuda_driver_load(const struct dtn_cuda_driver **driverp,
 
 static int loads_of(struct dl_phdr_info *info, size_t size, void *arg)
 {
-    (void)size;
     *(unsigned long long *)arg = info->dlpi_adds;
     return 1;                     /* every object has the same number         */
 }
