@@ -282,8 +282,7 @@ static void child_hello(struct dtn_boot *boot, struct dtn_boot_link *link,
         link->rank = (int)hello->rank;
     mine = link->rank >= 0 && link->rank != boot->rank && !link->detour &&
            dtn_boot_tree_parent(boot, link->rank) == boot->rank;
-    if (mine)
-        dtn_boot_child_arrived(boot, link->rank);
+    dtn_boot_child_arrived(boot, link->rank);
     if (boot->state == DTN_BOOT_DRAINING) {
         dtn_boot_fail_send(boot, link);
         return;

@@ -119,6 +119,26 @@ static void test_cannot_start(void)
         }
 }
 
+/* Both ranks fail, and rank 0 cannot connect to the other host.  Where a busy
+ * machine takes longer there is another try.
+ */
+static void test_both_fail(void)
+{
+    struct boot_job job = job_even(2, 1);
+    int fd = take_port("127.0.0.3");
+    bool good = false;
+
+    job.actor[0].fails = job.actor[1].fails = true;
+    for (int i = 0; i < 4 && !good; i++) {
+        job_run(&job, NULL);
+        good = job_failed(&job, DTENSOR_ENODEV, 0, "init: rank 0 on n0 failed",
+                          2000);
+    }
+    ok(good, "two ranks cannot start: the first does not wait for the other, "
+       "which it has told (%lld ms)", (long long)job_slowest_ms(&job));
+    close(fd);
+}
+
 static void test_refuses(void)
 {
     struct boot_job job;
@@ -377,6 +397,7 @@ int main(void)
     test_port_in_use();
     test_leaf_yields();
     test_cannot_start();
+    test_both_fail();
     test_refuses();
     test_two_jobs(2, 2, 20, rounds_of(12));
     test_two_jobs(4, 1, 20, rounds_of(5));
