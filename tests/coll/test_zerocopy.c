@@ -296,6 +296,30 @@ static void staged(int rank, int n, void *arg)
     dtensor_fini(world.ctx);
 }
 
+/* Short messages are eager: nobody reads or writes a buffer of the user. */
+static void short_messages(int rank, int n, void *arg)
+{
+    static double in[100], out[100];
+    struct world world;
+
+    world_open(&world);
+    for (int i = 0; i < 100; i++)
+        in[i] = 1000 * rank + i;
+    need(dtensor_group_begin(world.ctx, &world.err) == 0
+         && dtensor_send(world.mesh, (rank + 1) % n, in, 100, DTENSOR_F64,
+                         &world.err) == 0
+         && dtensor_recv(world.mesh, (rank + n - 1) % n, out, 100, DTENSOR_F64,
+                         &world.err) == 0
+         && dtensor_group_end(world.ctx, &world.err) == 0, "%s",
+         world.err.text);
+    for (int i = 0; i < 100; i++)
+        need(out[i] == 1000 * ((rank + n - 1) % n) + i, "element %d is %g", i,
+             out[i]);
+    need(dtensor_copied_bytes(world.ctx) == 0, "copied %" PRIu64 " bytes",
+         dtensor_copied_bytes(world.ctx));
+    dtensor_fini(world.ctx);
+}
+
 /* --------------------------------------------------------------------- all */
 
 static void run_with(const char *wire, int n, const char *lines,
@@ -347,5 +371,6 @@ int main(int argc, char **argv)
     run("shm", 3, staged,
         "memory that peers do not reach is fetched, or staged "
         "and counted");
+    run("shm", 3, short_messages, "short messages are not staged");
     return done();
 }

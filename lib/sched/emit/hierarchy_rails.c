@@ -336,6 +336,7 @@ static void swap_own(const struct dtn_hierarchy *h, dtn_emit_f *emit)
     rail.place[DTN_OUT].space = straight ? DTN_OUT : DTN_TMP;
     rail.place[DTN_TMP].offset = come + go;
     dtn_rail_open(&rail, &among, emit);
+    h->sched->exposed[DTN_TMP] |= !straight;
     rails_meet(h, DTN_PAIRS_SCATTER);
     for (int i = 0; i < h->nhosts; i++) {
         const int k = dtn_host_after(h, i);

@@ -291,6 +291,7 @@ static void push_offer(struct dtn_sched *sched, const struct dtn_call *call)
         struct dtn_edge edge = pairs_forth(call, i);
 
         if (pairs_received(call, &edge) == LARGE) {
+            sched->exposed[DTN_OUT] = true;
             dtn_sched_offer(
                 sched, edge.peer,
                 dtn_span_at(call->me, DTN_OUT, edge.received.offset),
@@ -334,7 +335,6 @@ static int pairs_push(const struct dtn_call *call, const char *name,
                       struct dtn_sched *sched, struct dtensor_error *err)
 {
     dtn_emit_begin(sched, name, call);
-    sched->exposed[DTN_OUT] = true;
     push_offer(sched, call);
     push_take(sched, call);
     push_put(sched, call);
