@@ -7,7 +7,6 @@
  * of calls is open.  A call that repeats is run without a check (repeat.h).
  */
 #include "base/error.h"
-#include "base/lru.h"
 #include "coll/exec.h"
 #include "coll/execs.h"
 #include "coll/message.h"
@@ -16,7 +15,6 @@
 #include "coll/request.h"
 #include "coll/state.h"
 #include "job/ctx.h"
-#include "job/last_plan.h"
 #include "mesh/mesh.h"
 #include "sched/call.h"
 #include "dtensor.h"
@@ -63,19 +61,10 @@ static int collective_run(const struct dtensor_mesh *mesh,
         return rc;
     if (!call->counts && !call->recv_counts
         && (unsigned)call->op < DTENSOR_NREDOPS)
-        *repeat = (struct dtn_repeat){ .mesh = mesh, .call = *call, .in = in,
-                                       .out = out, .cached = cached };
+        *repeat = (struct dtn_repeat){ .group = &mesh->group, .call = *call,
+                                       .in = in, .out = out,
+                                       .cached = cached };
     return dtn_cached_run(cached, in, out, made.number, err);
-}
-
-/* Run a call that was kept. */
-static int collective_again(const struct dtensor_mesh *mesh,
-                            struct dtn_cached_exec *cached, const void *in,
-                            void *out, struct dtensor_error *err)
-{
-    dtn_lru_touch(&dtn_coll_of(mesh->ctx)->execs, &cached->entry);
-    dtn_last_plan_is(&mesh->ctx->last_plan, cached->text);
-    return dtn_cached_run(cached, in, out, ++*mesh->group.calls, err);
 }
 
 int dtensor_call_run(const struct dtensor_mesh *mesh,
@@ -85,10 +74,12 @@ int dtensor_call_run(const struct dtensor_mesh *mesh,
     struct dtn_coll_state *coll = dtn_coll_of(mesh->ctx);
     struct dtn_repeat *repeat = dtn_repeat_at(coll->repeats, call, in, out);
 
-    return !dtn_repeat_is(repeat, mesh, call, in, out) || coll->recorded
+    return !dtn_repeat_is(repeat, &mesh->group, call, in, out)
+        || coll->recorded
         || mesh->ctx->asks        /* what an address is may change            */
          ? collective_run(mesh, call, in, out, repeat, err)
-         : collective_again(mesh, repeat->cached, in, out, err);
+         : dtn_cached_again(mesh->ctx, repeat->cached, in, out,
+                            ++*mesh->group.calls, err);
 }
 
 /* A call with a count for each block. */

@@ -4,6 +4,8 @@
 
 #include "base/lru.h"
 #include "coll/exec.h"
+#include "coll/state.h"
+#include "job/ctx.h"
 #include "job/last_plan.h"
 #include "sched/fingerprint.h"
 #include "dtensor.h"
@@ -29,6 +31,17 @@ static inline int dtn_cached_run(const struct dtn_cached_exec *cached,
     return dtn_exec_run(cached->exec, in, out,
                         dtn_fingerprint_numbered(cached->fingerprint, number),
                         err);
+}
+
+/* Run a call that was found earlier. */
+static inline int dtn_cached_again(struct dtensor_ctx *ctx,
+                                   struct dtn_cached_exec *cached,
+                                   const void *in, void *out, uint32_t number,
+                                   struct dtensor_error *err)
+{
+    dtn_lru_touch(&dtn_coll_of(ctx)->execs, &cached->entry);
+    dtn_last_plan_is(&ctx->last_plan, cached->text);
+    return dtn_cached_run(cached, in, out, number, err);
 }
 
 /* A fingerprint of what all ranks of the call know, without the number of the

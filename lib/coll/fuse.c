@@ -240,6 +240,7 @@ static int group_close(struct dtensor_ctx *ctx, struct group *group, bool now,
         return dtn_fail(err, DTENSOR_EINVAL, "group: none was begun "
                         "(dtensor_group_begin() comes first)");
     group->recorded = recorded;
+    recorded->last.cached = NULL;
     rc = dtn_recorded_room(ctx, err);
     if (rc == 0)
         rc = group_units(ctx, group, now, err);
@@ -253,9 +254,13 @@ static int group_close(struct dtensor_ctx *ctx, struct group *group, bool now,
 
 int dtn_recorded_end(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
+    struct dtn_recorded *recorded = dtn_coll_of(ctx)->recorded;
     struct group group = { .nunits = 0 };
-    int rc = group_close(ctx, &group, true, err);
+    int rc;
 
+    if (recorded && dtn_recorded_repeats(recorded))
+        return dtn_recorded_again(ctx, err);
+    rc = group_close(ctx, &group, true, err);
     if (rc != 0)
         return rc;
     rc = group_unpack(ctx, &group, true, 0, err);

@@ -17,7 +17,9 @@
 #include "base/ranks.h"
 #include "base/units.h"
 #include "coll/exec.h"
+#include "coll/execs.h"
 #include "coll/recorded.h"
+#include "coll/repeat.h"
 #include "coll/request.h"
 #include "coll/state.h"
 #include "job/buffer.h"
@@ -147,19 +149,23 @@ static int message_check(struct dtn_recorded_call *item, const void *buf,
 
 /* Run a single message. */
 static int message_run(struct dtn_recorded_call *item,
+                       struct dtn_cached_exec **cachedp,
                        struct dtensor_error *err)
 {
     struct dtn_edge edge;
     struct dtn_call call = { .coll = DTN_COLL_PAIRS, .dtype = DTENSOR_U8,
                              .edges = &edge };
     struct dtn_group everyone = group_everyone(item->group->ctx);
+    int rc;
 
     if (item->peer == item->group->ctx->world.rank)
         return dtn_fail(err, DTENSOR_EINVAL, "%s: rank %d is this rank itself "
                         "(in a group it can send and receive)",
                         message_name(item), item->peer);
     edge_add(&call, &edge, item);
-    return dtn_call_run(&everyone, &call, item->in, item->out, err);
+    rc = dtn_call_find(&everyone, &call, item->in, item->out, cachedp, err);
+    return rc != 0 ? rc
+         : dtn_cached_run(*cachedp, item->in, item->out, 0, err);
 }
 
 /* A refused message counts too: the next one is not mistaken for it. */
@@ -173,28 +179,55 @@ static void message_skip(const struct dtn_group *group,
             .messages[!message->sends]++;
 }
 
+/* Check a message, and run or record it. */
+static int message_new(const struct dtn_group *group,
+                       const struct dtn_message *message,
+                       struct dtn_cached_exec **cachedp,
+                       struct dtensor_error *err)
+{
+    static const char nothing[1];
+    const void *buf = message->sends ? message->in : message->out;
+    struct dtn_recorded_call item = {
+        .group = group, .in = message->sends ? nothing : NULL,
+        .call = { .coll = DTN_COLL_PAIRS, .dtype = message->dtype,
+                  .count = message->count }
+    };
+    int rc = message_check(&item, buf, message->peer, err);
+
+    if (rc != 0) {
+        message_skip(group, message);
+        return rc;
+    }
+    if (message->sends && buf)
+        item.in = buf;
+    item.out = message->out;
+    return dtn_coll_of(group->ctx)->recorded
+         ? dtn_recorded_add(group->ctx, &item, err)
+         : message_run(&item, cachedp, err);
+}
+
 int dtn_message(const struct dtn_group *group, struct dtn_message message,
                 struct dtensor_error *err)
 {
-    static const char nothing[1];
-    const void *buf = message.sends ? message.in : message.out;
-    struct dtn_recorded_call item = {
-        .group = group, .in = message.sends ? nothing : NULL,
-        .call = { .coll = DTN_COLL_PAIRS, .dtype = message.dtype,
-                  .count = message.count }
+    const struct dtensor_call call = {
+        .coll = (enum dtensor_collective)DTN_COLL_PAIRS, .root = message.peer,
+        .count = message.count, .dtype = message.dtype
     };
-    int rc = message_check(&item, buf, message.peer, err);
+    struct dtn_coll_state *coll = dtn_coll_of(group->ctx);
+    struct dtn_repeat *repeat = dtn_repeat_at(coll->repeats, &call, message.in,
+                                              message.out);
+    struct dtn_repeat new = { .group = group, .call = call, .in = message.in,
+                              .out = message.out };
+    int rc;
 
-    if (rc != 0) {
-        message_skip(group, &message);
-        return rc;
-    }
-    if (message.sends && buf)
-        item.in = buf;
-    item.out = message.out;
-    return dtn_coll_of(group->ctx)->recorded
-         ? dtn_recorded_add(group->ctx, &item, err)
-                                : message_run(&item, err);
+    if (dtn_repeat_is(repeat, group, &call, message.in, message.out)
+        && !coll->recorded && !group->ctx->asks)
+        return dtn_cached_again(group->ctx, repeat->cached, message.in,
+                                message.out, 0, err);
+    rc = message_new(group, &message, &new.cached, err);
+    if (rc == 0 && new.cached && (message.in || message.out))
+        *repeat = new;
+    return rc;
 }
 
 int dtn_shift_start(const struct dtn_group *group, const void *in, void *out,
@@ -392,14 +425,26 @@ int dtn_messages_start(struct dtensor_ctx *ctx, struct dtn_fused *unit,
 int dtn_messages_run(struct dtensor_ctx *ctx, struct dtn_fused *unit,
                      struct dtn_edge edges[], struct dtensor_error *err)
 {
+    struct dtn_recorded *recorded = dtn_coll_of(ctx)->recorded;
     struct dtn_group everyone = group_everyone(ctx);
-    const unsigned char *in = NULL, *out = NULL;
-    int rc = messages_make(ctx, unit, edges, &in, &out, err);
+    const unsigned char *in = NULL, *from = NULL;
+    struct dtn_cached_exec *cached;
+    int rc = messages_make(ctx, unit, edges, &in, &from, err);
+    void *out = (void *)(uintptr_t)from;
 
     if (rc == 0)
-        rc = dtn_call_run(&everyone, &unit->call, in, (void *)(uintptr_t)out,
-                          err);
-    return rc == 0 ? dtn_messages_unpack(ctx, unit, edges, err) : rc;
+        rc = dtn_call_find(&everyone, &unit->call, in, out, &cached, err);
+    if (rc == 0)
+        rc = dtn_cached_run(cached, in, out, 0, err);
+    if (rc != 0)
+        return rc;
+    if (!unit->packed[DTN_IN] && !unit->packed[DTN_OUT]) {
+        recorded->last.cached = cached;
+        recorded->last.in = in;
+        recorded->last.out = out;
+        recorded->last.n = recorded->n;
+    }
+    return dtn_messages_unpack(ctx, unit, edges, err);
 }
 
 int dtn_messages_unpack(struct dtensor_ctx *ctx, const struct dtn_fused *unit,

@@ -3,12 +3,14 @@
  * Between dtensor_group_begin() and dtensor_group_end() a call is checked and
  * recorded.  It runs at the end, together with the others (fuse.c).  The next
  * group uses the memory of the last, so an exchange that repeats allocates
- * nothing here.
+ * nothing here.  If it has the same messages, as each step of a halo exchange
+ * has, it runs what the last group ran, without another check (repeat.h).
  */
 #include "coll/recorded.h"
 #include "base/array.h"
 #include "base/error.h"
 #include "coll/exec.h"
+#include "coll/execs.h"
 #include "coll/message.h"
 #include "coll/state.h"
 #include "job/await.h"
@@ -17,6 +19,7 @@
 #include "sched/call.h"
 #include "dtensor.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 int dtn_recorded_nomem(struct dtensor_ctx *ctx, size_t bytes,
@@ -29,7 +32,6 @@ int dtn_recorded_nomem(struct dtensor_ctx *ctx, size_t bytes,
     return dtn_call_give_up(&all, rc, &why, err);
 }
 
-/* A program that loads CUDA in the middle of a group is not noticed. */
 int dtn_recorded_begin(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
     struct dtn_coll_state *coll = dtn_coll_of(ctx);
@@ -40,11 +42,35 @@ int dtn_recorded_begin(struct dtensor_ctx *ctx, struct dtensor_error *err)
     if (coll->recorded)
         return dtn_fail(err, DTENSOR_EINVAL, "group: one was begun already "
                         "(dtensor_group_end() it first)");
-    dtn_ctx_look_out(ctx);
     coll->recorded = coll->kept ? coll->kept : calloc(1, sizeof *coll->kept);
     coll->kept = NULL;
     return coll->recorded
          ? 0 : dtn_recorded_nomem(ctx, sizeof *coll->recorded, err);
+}
+
+/* Is it the message that the last group had at this place? */
+static bool recorded_is(const struct dtn_recorded *recorded,
+                        const struct dtn_recorded_call *item)
+{
+    const struct dtn_recorded_call *last = &recorded->items[recorded->n];
+
+    return recorded->last.cached && recorded->n < recorded->last.n
+        && last->in == item->in && last->out == item->out
+        && last->peer == item->peer && last->bytes == item->bytes
+        && last->call.dtype == item->call.dtype
+        && last->call.coll == item->call.coll;
+}
+
+/* This group is another one than the last.  A program that loads CUDA in the
+ * middle of a group is not noticed.
+ */
+static void recorded_differs(struct dtensor_ctx *ctx)
+{
+    struct dtn_recorded *recorded = dtn_coll_of(ctx)->recorded;
+
+    if (recorded->n == 0 || recorded->last.cached)
+        dtn_ctx_look_out(ctx);
+    recorded->last.cached = NULL;
 }
 
 static int recorded_append(struct dtensor_ctx *ctx,
@@ -65,9 +91,16 @@ int dtn_recorded_add(struct dtensor_ctx *ctx,
                      const struct dtn_recorded_call *item,
                      struct dtensor_error *err)
 {
-    int rc = !ctx->asks ? 0 : dtn_call_check_buffers(
-        item->group, &item->call, item->in, item->out, err);
+    struct dtn_recorded *recorded = dtn_coll_of(ctx)->recorded;
+    int rc;
 
+    if (recorded_is(recorded, item) && !ctx->asks) {
+        recorded->n++;
+        return 0;
+    }
+    recorded_differs(ctx);
+    rc = !ctx->asks ? 0 : dtn_call_check_buffers(
+        item->group, &item->call, item->in, item->out, err);
     return rc == 0 ? recorded_append(ctx, item, err) : rc;
 }
 
@@ -79,6 +112,7 @@ int dtn_recorded_add_call(const struct dtn_group *group,
                                       .in = in, .out = out };
     int rc = dtn_call_prepare(group, &item.call, in, out, err);
 
+    recorded_differs(group->ctx);
     return rc == 0 ? recorded_append(group->ctx, &item, err) : rc;
 }
 
@@ -96,6 +130,21 @@ int dtn_recorded_room(struct dtensor_ctx *ctx, struct dtensor_error *err)
     recorded->room = recorded->units && recorded->edges ? (int)n : 0;
     return recorded->room > 0
          ? 0 : dtn_recorded_nomem(ctx, n * sizeof *recorded->units, err);
+}
+
+bool dtn_recorded_repeats(const struct dtn_recorded *recorded)
+{
+    return recorded->last.cached && recorded->n == recorded->last.n;
+}
+
+int dtn_recorded_again(struct dtensor_ctx *ctx, struct dtensor_error *err)
+{
+    struct dtn_recorded *recorded = dtn_coll_of(ctx)->recorded;
+
+    dtn_coll_of(ctx)->recorded = NULL;
+    dtn_recorded_keep(ctx, recorded);
+    return dtn_cached_again(ctx, recorded->last.cached, recorded->last.in,
+                            recorded->last.out, 0, err);
 }
 
 void dtn_recorded_keep(struct dtensor_ctx *ctx, struct dtn_recorded *recorded)

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct dtn_cached_exec;
 struct dtn_fused;
 struct dtn_group;
 
@@ -33,6 +34,13 @@ struct dtn_recorded {
     struct dtn_fused *units;      /* [room] what runs as one                  */
     struct dtn_edge *edges;       /* [room] of the messages                   */
     int room;                     /* allocated units and edges                */
+    struct {
+        struct dtn_cached_exec *cached;   /* what ran; NULL: more than that   */
+        const void *in;           /* its input                                */
+        void *out;                /* its output                               */
+        int n;                    /* items of the group                       */
+    } last;                       /* a group of messages, which are the first */
+                                  /* items until others are recorded          */
 };
 
 /* begin: record calls from now on. call, add: record one.  end: run all of
@@ -50,6 +58,12 @@ int dtn_recorded_end(struct dtensor_ctx *ctx, struct dtensor_error *err);
 int dtn_recorded_start(struct dtensor_ctx *ctx,
                        struct dtensor_request **requestp,
                        struct dtensor_error *err);
+
+/* Has the open group the messages of the last one, and nothing else?  Then
+ * again: close it, and run what the last one ran.
+ */
+bool dtn_recorded_repeats(const struct dtn_recorded *recorded);
+int dtn_recorded_again(struct dtensor_ctx *ctx, struct dtensor_error *err);
 
 /* There is no memory for a group: tell the other ranks, which may have begun
  * theirs and wait.   Errors: ENOMEM

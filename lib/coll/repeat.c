@@ -7,18 +7,28 @@
  * made at run time, because it may be destroyed.
  */
 #include "coll/repeat.h"
+#include "coll/recorded.h"
 #include "coll/state.h"
 #include "dtensor.h"
 
 #include <stddef.h>
 #include <string.h>
 
+static void repeat_group_forget(struct dtn_recorded *recorded,
+                                const struct dtn_cached_exec *cached)
+{
+    if (recorded && recorded->last.cached == cached)
+        recorded->last.cached = NULL;
+}
+
 void dtn_repeats_forget(struct dtn_coll_state *coll,
                         const struct dtn_cached_exec *cached)
 {
     for (int i = 0; i < DTN_REPEATS; i++)
         if (coll->repeats[i].cached == cached)
-            coll->repeats[i] = (struct dtn_repeat){ .mesh = NULL };
+            coll->repeats[i] = (struct dtn_repeat){ .group = NULL };
+    repeat_group_forget(coll->kept, cached);
+    repeat_group_forget(coll->recorded, cached);
 }
 
 void dtn_repeats_clear(struct dtn_coll_state *coll)

@@ -10,13 +10,17 @@
 
 struct dtn_cached_exec;
 struct dtn_coll_state;
+struct dtn_group;
 
 /* The number of calls that are kept, a power of two. */
 enum { DTN_REPEATS = 64 };
 
-/* A call that was checked, with its arguments and its executable. */
+/* A call that was checked, with its arguments and its executable.  A message is
+ * one, too: its collective is PAIRS, its root is the peer, and it has only one
+ * of both buffers.
+ */
 struct dtn_repeat {
-    const struct dtensor_mesh *mesh;       /* of the call; NULL: no call      */
+    const struct dtn_group *group;         /* of the call; NULL: no call      */
     struct dtensor_call call;     /* without lists of counts                  */
     const void *in;               /* its input                                */
     void *out;                    /* its output                               */
@@ -37,13 +41,13 @@ static inline struct dtn_repeat *dtn_repeat_at(struct dtn_repeat repeats[],
 
 /* Is it this call, with the same arguments?  Then it needs no check. */
 static inline bool dtn_repeat_is(const struct dtn_repeat *repeat,
-                                 const struct dtensor_mesh *mesh,
+                                 const struct dtn_group *group,
                                  const struct dtensor_call *call,
                                  const void *in, const void *out)
 {
     const struct dtensor_call *kept = &repeat->call;
 
-    return repeat->mesh == mesh && repeat->in == in && repeat->out == out
+    return repeat->group == group && repeat->in == in && repeat->out == out
         && kept->count == call->count && kept->coll == call->coll
         && kept->root == call->root && kept->dtype == call->dtype
         && kept->op == call->op && !call->counts && !call->recv_counts;
