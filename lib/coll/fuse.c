@@ -9,6 +9,7 @@
  * What runs as one is a unit.  dtensor_group_end() waits for all units;
  * dtensor_group_start() appends a request that ends after theirs.
  */
+#include "base/compiler.h"
 #include "base/error.h"
 #include "coll/exec.h"
 #include "coll/message.h"
@@ -252,20 +253,25 @@ static int group_close(struct dtensor_ctx *ctx, struct group *group, bool now,
     return rc;
 }
 
-int dtn_recorded_end(struct dtensor_ctx *ctx, struct dtensor_error *err)
+static DTN_NOINLINE int group_run(struct dtensor_ctx *ctx,
+                                  struct dtensor_error *err)
 {
-    struct dtn_recorded *recorded = dtn_coll_of(ctx)->recorded;
     struct group group = { .nunits = 0 };
-    int rc;
+    int rc = group_close(ctx, &group, true, err);
 
-    if (recorded && dtn_recorded_repeats(recorded))
-        return dtn_recorded_again(ctx, err);
-    rc = group_close(ctx, &group, true, err);
     if (rc != 0)
         return rc;
     rc = group_unpack(ctx, &group, true, 0, err);
     dtn_recorded_keep(ctx, group.recorded);
     return rc;
+}
+
+int dtn_recorded_end(struct dtensor_ctx *ctx, struct dtensor_error *err)
+{
+    const struct dtn_recorded *recorded = dtn_coll_of(ctx)->recorded;
+
+    return recorded && dtn_recorded_repeats(recorded)
+         ? dtn_recorded_again(ctx, err) : group_run(ctx, err);
 }
 
 /* -------------------------------------------------------------- started --- */

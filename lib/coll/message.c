@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/ranks.h"
 #include "base/units.h"
+#include "coll/edges.h"
 #include "coll/exec.h"
 #include "coll/execs.h"
 #include "coll/recorded.h"
@@ -26,7 +27,6 @@
 #include "job/ctx.h"
 #include "job/group.h"
 #include "sched/call.h"
-#include "sched/fingerprint.h"
 #include "sched/sched.h"
 #include "transport/arena.h"
 #include "transport/arena_size.h"
@@ -35,73 +35,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* The match bits of a message.  The dtype stays readable; several messages
- * together have the dtype of bytes.
- */
-static uint64_t message_match(uint64_t match_bits,
-                              const struct dtn_recorded_call *item)
-{
-    const enum dtensor_dtype dtype = item->call.dtype;
-    const uint64_t earlier =
-        match_bits ? dtn_fingerprint_hash(DTN_MIX_MESSAGE, match_bits + dtype)
-                   : 0;
-
-    return dtn_fingerprint_dtype(match_bits ? DTENSOR_U8 : dtype)
-         | dtn_fingerprint_mix(DTN_MIX_MESSAGE, earlier + item->call.count);
-}
-
-/* The edge of a peer, created if there is none.  The peer's entry has the index
- * of its edge in its last group; it is valid if that edge has this peer.
- */
-static struct dtn_edge *edge_of(struct dtensor_ctx *ctx, struct dtn_call *call,
-                                struct dtn_edge edges[], int peer)
-{
-    int *index = &dtn_coll_of(ctx)->peers[peer].edge;
-
-    if (*index < call->nedges && edges[*index].peer == peer)
-        return &edges[*index];
-    *index = call->nedges++;
-    edges[*index] = (struct dtn_edge){ .peer = peer,
-        .distance = (uint32_t)(peer - ctx->world.rank + (peer < ctx->world.rank
-                               ? ctx->world.size : 0)) };
-    return &edges[*index];
-}
-
-static int edge_compare(const void *a, const void *b)
-{
-    const struct dtn_edge *x = a, *y = b;
-
-    return (x->distance > y->distance) - (x->distance < y->distance);
-}
-
-/* Sort from the next rank on, so that not all ranks begin with the same peer.
- */
-static void edges_sort(struct dtensor_ctx *ctx, struct dtn_edge edges[], int n)
-{
-    qsort(edges, (size_t)n, sizeof edges[0], edge_compare);
-    for (int i = 0; i < n; i++)
-        dtn_coll_of(ctx)->peers[edges[i].peer].edge = i;
-}
-
-/* Add a message to its edge; its bytes follow those already there. */
-static void edge_add(struct dtn_call *call, struct dtn_edge edges[],
-                     struct dtn_recorded_call *item)
-{
-    struct dtn_edge *edge = edge_of(item->group->ctx, call, edges, item->peer);
-
-    if (item->in) {
-        edge->sends++;
-        item->at = edge->sent.bytes;
-        edge->sent.bytes += item->bytes;
-        edge->sent_match = message_match(edge->sent_match, item);
-    } else {
-        edge->receives++;
-        item->at = edge->received.bytes;
-        edge->received.bytes += item->bytes;
-        edge->received_match = message_match(edge->received_match, item);
-    }
-}
 
 /* The ranks of the world as a group. */
 static struct dtn_group group_everyone(struct dtensor_ctx *ctx)
@@ -162,7 +95,7 @@ static int message_run(struct dtn_recorded_call *item,
         return dtn_fail(err, DTENSOR_EINVAL, "%s: rank %d is this rank itself "
                         "(in a group it can send and receive)",
                         message_name(item), item->peer);
-    edge_add(&call, &edge, item);
+    dtn_edge_add(&call, &edge, item);
     rc = dtn_call_find(&everyone, &call, item->in, item->out, cachedp, err);
     return rc != 0 ? rc
          : dtn_cached_run(*cachedp, item->in, item->out, 0, err);
@@ -189,6 +122,7 @@ static int message_new(const struct dtn_group *group,
     const void *buf = message->sends ? message->in : message->out;
     struct dtn_recorded_call item = {
         .group = group, .in = message->sends ? nothing : NULL,
+        .position = message->peer,
         .call = { .coll = DTN_COLL_PAIRS, .dtype = message->dtype,
                   .count = message->count }
     };
@@ -206,28 +140,81 @@ static int message_new(const struct dtn_group *group,
          : message_run(&item, cachedp, err);
 }
 
+/* Has the kept group this message at the same place? */
+static bool message_is_next(const struct dtn_recorded *recorded,
+                            const struct dtn_group *group,
+                            const struct dtn_message *message)
+{
+    const struct dtn_recorded_call *last = &recorded->items[recorded->n];
+
+    return recorded->last.cached && recorded->n < recorded->last.n
+        && last->group == group && last->position == message->peer
+        && last->in == message->in && last->out == message->out
+        && last->call.count == message->count
+        && last->call.dtype == message->dtype;
+}
+
+/* A group begins with this message: go on as the kept one that does. */
+static void message_begins(const struct dtn_group *group,
+                           const struct dtn_message *message)
+{
+    const struct dtn_coll_state *coll = dtn_coll_of(group->ctx);
+    int i = 0;
+
+    while (i < coll->nkept && !message_is_next(coll->kept[i], group, message))
+        i++;
+    if (i < coll->nkept)
+        dtn_recorded_become(group->ctx, i);
+}
+
+/* Record a message.  One that the kept group had is there already. */
+static int message_record(const struct dtn_group *group,
+                          const struct dtn_message *message,
+                          struct dtensor_error *err)
+{
+    const struct dtn_coll_state *coll = dtn_coll_of(group->ctx);
+
+    if (coll->recorded->n == 0
+        && !message_is_next(coll->recorded, group, message))
+        message_begins(group, message);
+    if (!message_is_next(coll->recorded, group, message) || group->ctx->asks)
+        return message_new(group, message, NULL, err);
+    coll->recorded->n++;
+    return 0;
+}
+
+/* Run a message, and keep it. */
+static int message_alone(const struct dtn_group *group,
+                         const struct dtn_message *message,
+                         struct dtensor_error *err)
+{
+    const struct dtensor_call call = {
+        .coll = (enum dtensor_collective)DTN_COLL_PAIRS, .root = message->peer,
+        .count = message->count, .dtype = message->dtype
+    };
+    struct dtn_repeat *repeat = dtn_repeat_at(dtn_coll_of(group->ctx)->repeats,
+                                              &call, message->in, message->out);
+    struct dtn_cached_exec *cached = NULL;
+    int rc;
+
+    if (dtn_repeat_is(repeat, group, &call, message->in, message->out)
+        && !group->ctx->asks)
+        return dtn_cached_again(group->ctx, repeat->cached, message->in,
+                                message->out, 0, err);
+    rc = message_new(group, message, &cached, err);
+    if (rc == 0 && (message->in || message->out))
+        *repeat = (struct dtn_repeat){ .group = group, .call = call,
+                                       .in = message->in, .out = message->out,
+                                       .cached = cached };
+    return rc;
+}
+
 int dtn_message(const struct dtn_group *group, struct dtn_message message,
                 struct dtensor_error *err)
 {
-    const struct dtensor_call call = {
-        .coll = (enum dtensor_collective)DTN_COLL_PAIRS, .root = message.peer,
-        .count = message.count, .dtype = message.dtype
-    };
-    struct dtn_coll_state *coll = dtn_coll_of(group->ctx);
-    struct dtn_repeat *repeat = dtn_repeat_at(coll->repeats, &call, message.in,
-                                              message.out);
-    struct dtn_repeat new = { .group = group, .call = call, .in = message.in,
-                              .out = message.out };
-    int rc;
-
-    if (dtn_repeat_is(repeat, group, &call, message.in, message.out)
-        && !coll->recorded && !group->ctx->asks)
-        return dtn_cached_again(group->ctx, repeat->cached, message.in,
-                                message.out, 0, err);
-    rc = message_new(group, &message, &new.cached, err);
-    if (rc == 0 && new.cached && (message.in || message.out))
-        *repeat = new;
-    return rc;
+    return dtn_coll_of(group->ctx)->recorded
+         ? message_record(group, &message, err)
+         : message_alone(group, &message, err);
 }
 
 int dtn_shift_start(const struct dtn_group *group, const void *in, void *out,
@@ -248,12 +235,12 @@ int dtn_shift_start(const struct dtn_group *group, const void *in, void *out,
     if (dtn_coll_of(group->ctx)->recorded)
         return dtn_fail(err, DTENSOR_EINVAL, "ring: cannot be started while a "
                         "group is open (dtensor_group_end() it first)");
-    edge_add(&call, edges, &item);
+    dtn_edge_add(&call, edges, &item);
     item.in = NULL;
     item.peer = dtn_ranks_at(group->ranks,
                              (group->me + group->n - 1) % group->n);
-    edge_add(&call, edges, &item);
-    edges_sort(group->ctx, edges, call.nedges);
+    dtn_edge_add(&call, edges, &item);
+    dtn_edges_sort(group->ctx, edges, call.nedges);
     return dtn_call_start(&everyone, &call, in, out, requestp, err);
 }
 
@@ -336,7 +323,7 @@ static int side_copy(struct dtensor_ctx *ctx, const struct dtn_fused *unit,
 
         if (!item_is_on(item, sent) || item->bytes == 0)
             continue;
-        edge = edge_of(ctx, &call, edges, item->peer);
+        edge = dtn_edge_of(ctx, &call, edges, item->peer);
         if (sent)
             rc = dtn_buffer_copy(ctx, unit->packed[DTN_IN] + edge->sent.offset
                                  + item->at, item->in, item->bytes, err);
@@ -366,7 +353,7 @@ static int side_make(struct dtensor_ctx *ctx, struct dtn_fused *unit,
 
             if (!item_is_on(item, sent))
                 continue;
-            edge = edge_of(ctx, &unit->call, edges, item->peer);
+            edge = dtn_edge_of(ctx, &unit->call, edges, item->peer);
             *(sent ? &edge->sent.offset : &edge->received.offset) =
                 (size_t)((const unsigned char *)item_buf(item) - side.low);
         }
@@ -392,8 +379,8 @@ static int messages_make(struct dtensor_ctx *ctx, struct dtn_fused *unit,
                                     .dtype = DTENSOR_U8, .edges = edges };
     for (int i = 0; i < recorded->n; i++)
         if (dtn_recorded_is_message(&recorded->items[i]))
-            edge_add(&unit->call, edges, &recorded->items[i]);
-    edges_sort(ctx, edges, unit->call.nedges);
+            dtn_edge_add(&unit->call, edges, &recorded->items[i]);
+    dtn_edges_sort(ctx, edges, unit->call.nedges);
     for (int e = 0; e < unit->call.nedges; e++)
         if (edges[e].peer == ctx->world.rank
             && (edges[e].sent_match != edges[e].received_match))

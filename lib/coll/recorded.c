@@ -1,10 +1,14 @@
 /* recorded.c - records the calls of a group
  *
  * Between dtensor_group_begin() and dtensor_group_end() a call is checked and
- * recorded.  It runs at the end, together with the others (fuse.c).  The next
- * group uses the memory of the last, so an exchange that repeats allocates
- * nothing here.  If it has the same messages, as each step of a halo exchange
- * has, it runs what the last group ran, without another check (repeat.h).
+ * recorded.  It runs at the end, together with the others (fuse.c).
+ *
+ * The last groups are kept, and a group begins as the oldest of them: a program
+ * that exchanges the halos of three fields in turn makes three groups again and
+ * again.  If its first message is that of another kept group, it becomes that
+ * one.  While its messages are those of the kept group, nothing is recorded; if
+ * all are, what that group ran is run again, without another check (repeat.h).
+ * Otherwise it only uses the memory.
  */
 #include "coll/recorded.h"
 #include "base/array.h"
@@ -21,6 +25,7 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 int dtn_recorded_nomem(struct dtensor_ctx *ctx, size_t bytes,
                        struct dtensor_error *err)
@@ -32,6 +37,67 @@ int dtn_recorded_nomem(struct dtensor_ctx *ctx, size_t bytes,
     return dtn_call_give_up(&all, rc, &why, err);
 }
 
+/* -------------------------------------------------------------- keeping --- */
+
+/* The group i of those that are kept; it is not kept any more. */
+static struct dtn_recorded *kept_take(struct dtn_coll_state *coll, int i)
+{
+    struct dtn_recorded *taken = coll->kept[i];
+
+    coll->nkept--;
+    memmove(&coll->kept[i], &coll->kept[i + 1],
+            (size_t)(coll->nkept - i) * sizeof coll->kept[0]);
+    return taken;
+}
+
+/* Keep it as the oldest again, and open another one. */
+static void recorded_swap(struct dtn_coll_state *coll,
+                          struct dtn_recorded *other)
+{
+    memmove(&coll->kept[1], &coll->kept[0],
+            (size_t)coll->nkept++ * sizeof coll->kept[0]);
+    coll->kept[0] = coll->recorded;
+    coll->recorded = other;
+}
+
+void dtn_recorded_become(struct dtensor_ctx *ctx, int i)
+{
+    struct dtn_coll_state *coll = dtn_coll_of(ctx);
+
+    recorded_swap(coll, kept_take(coll, i));
+}
+
+/* The open group has no calls yet, and is none of those that are kept: use
+ * memory of a group that cannot repeat, or new memory if there is room.
+ */
+static void recorded_renew(struct dtn_coll_state *coll)
+{
+    struct dtn_recorded *other;
+    int i = 0;
+
+    while (i < coll->nkept && coll->kept[i]->last.cached)
+        i++;
+    if (i < coll->nkept) {
+        recorded_swap(coll, kept_take(coll, i));
+    } else if (coll->nkept < DTN_KEPT_GROUPS - 1) {
+        other = calloc(1, sizeof *other);
+        if (other)
+            recorded_swap(coll, other);
+    }
+}
+
+void dtn_recorded_keep(struct dtensor_ctx *ctx, struct dtn_recorded *recorded)
+{
+    struct dtn_coll_state *coll = dtn_coll_of(ctx);
+
+    if (coll->nkept == DTN_KEPT_GROUPS)
+        dtn_recorded_destroy(kept_take(coll, 0));
+    recorded->n = 0;
+    coll->kept[coll->nkept++] = recorded;
+}
+
+/* ------------------------------------------------------------ recording --- */
+
 int dtn_recorded_begin(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
     struct dtn_coll_state *coll = dtn_coll_of(ctx);
@@ -42,35 +108,24 @@ int dtn_recorded_begin(struct dtensor_ctx *ctx, struct dtensor_error *err)
     if (coll->recorded)
         return dtn_fail(err, DTENSOR_EINVAL, "group: one was begun already "
                         "(dtensor_group_end() it first)");
-    coll->recorded = coll->kept ? coll->kept : calloc(1, sizeof *coll->kept);
-    coll->kept = NULL;
+    coll->recorded = coll->nkept > 0 ? kept_take(coll, 0)
+                                     : calloc(1, sizeof *coll->recorded);
     return coll->recorded
          ? 0 : dtn_recorded_nomem(ctx, sizeof *coll->recorded, err);
 }
 
-/* Is it the message that the last group had at this place? */
-static bool recorded_is(const struct dtn_recorded *recorded,
-                        const struct dtn_recorded_call *item)
-{
-    const struct dtn_recorded_call *last = &recorded->items[recorded->n];
-
-    return recorded->last.cached && recorded->n < recorded->last.n
-        && last->in == item->in && last->out == item->out
-        && last->peer == item->peer && last->bytes == item->bytes
-        && last->call.dtype == item->call.dtype
-        && last->call.coll == item->call.coll;
-}
-
-/* This group is another one than the last.  A program that loads CUDA in the
+/* This group is none of those that are kept.  A program that loads CUDA in the
  * middle of a group is not noticed.
  */
 static void recorded_differs(struct dtensor_ctx *ctx)
 {
-    struct dtn_recorded *recorded = dtn_coll_of(ctx)->recorded;
+    struct dtn_coll_state *coll = dtn_coll_of(ctx);
 
-    if (recorded->n == 0 || recorded->last.cached)
+    if (coll->recorded->n == 0 || coll->recorded->last.cached)
         dtn_ctx_look_out(ctx);
-    recorded->last.cached = NULL;
+    if (coll->recorded->n == 0 && coll->recorded->last.cached)
+        recorded_renew(coll);
+    coll->recorded->last.cached = NULL;
 }
 
 static int recorded_append(struct dtensor_ctx *ctx,
@@ -91,13 +146,8 @@ int dtn_recorded_add(struct dtensor_ctx *ctx,
                      const struct dtn_recorded_call *item,
                      struct dtensor_error *err)
 {
-    struct dtn_recorded *recorded = dtn_coll_of(ctx)->recorded;
     int rc;
 
-    if (recorded_is(recorded, item) && !ctx->asks) {
-        recorded->n++;
-        return 0;
-    }
     recorded_differs(ctx);
     rc = !ctx->asks ? 0 : dtn_call_check_buffers(
         item->group, &item->call, item->in, item->out, err);
@@ -145,15 +195,6 @@ int dtn_recorded_again(struct dtensor_ctx *ctx, struct dtensor_error *err)
     dtn_recorded_keep(ctx, recorded);
     return dtn_cached_again(ctx, recorded->last.cached, recorded->last.in,
                             recorded->last.out, 0, err);
-}
-
-void dtn_recorded_keep(struct dtensor_ctx *ctx, struct dtn_recorded *recorded)
-{
-    struct dtn_coll_state *coll = dtn_coll_of(ctx);
-
-    dtn_recorded_destroy(coll->kept);
-    recorded->n = 0;
-    coll->kept = recorded;
 }
 
 void dtn_recorded_destroy(struct dtn_recorded *recorded)

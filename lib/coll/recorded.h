@@ -20,7 +20,8 @@ struct dtn_recorded_call {
     void *out;                    /* buffer; NULL: a send                     */
     size_t bytes;                 /* size of a send or receive                */
     size_t at;                    /* its offset in its edge, bytes            */
-    int peer;                     /* world rank of a send or receive          */
+    int position;                 /* of the peer in the group                 */
+    int peer;                     /* its world rank                           */
     int next;                     /* index of the next call of its unit, or   */
                                   /* -1                                       */
 };
@@ -39,8 +40,9 @@ struct dtn_recorded {
         const void *in;           /* its input                                */
         void *out;                /* its output                               */
         int n;                    /* items of the group                       */
-    } last;                       /* a group of messages, which are the first */
-                                  /* items until others are recorded          */
+    } last;                       /* the last group here, of messages, which  */
+                                  /* are the first items until others are     */
+                                  /* recorded                                 */
 };
 
 /* begin: record calls from now on. call, add: record one.  end: run all of
@@ -59,8 +61,8 @@ int dtn_recorded_start(struct dtensor_ctx *ctx,
                        struct dtensor_request **requestp,
                        struct dtensor_error *err);
 
-/* Has the open group the messages of the last one, and nothing else?  Then
- * again: close it, and run what the last one ran.
+/* Has the open group all messages of a kept one, and nothing else?  Then again:
+ * close it, and run what that one ran.
  */
 bool dtn_recorded_repeats(const struct dtn_recorded *recorded);
 int dtn_recorded_again(struct dtensor_ctx *ctx, struct dtensor_error *err);
@@ -72,10 +74,13 @@ int dtn_recorded_nomem(struct dtensor_ctx *ctx, size_t bytes,
                        struct dtensor_error *err);
 
 /* room: for the units and edges of all calls, and unit 0.  keep: the group is
- * over, the next may use its memory.  destroy: NULL is a no-op.
+ * over, a later one may repeat it or use its memory.  become: the open group,
+ * which has no calls yet, goes on as the group i of those that are kept.
+ * destroy: NULL is a no-op.
  */
 int dtn_recorded_room(struct dtensor_ctx *ctx, struct dtensor_error *err);
 void dtn_recorded_keep(struct dtensor_ctx *ctx, struct dtn_recorded *recorded);
+void dtn_recorded_become(struct dtensor_ctx *ctx, int i);
 void dtn_recorded_destroy(struct dtn_recorded *recorded);
 
 static inline bool dtn_recorded_is_message(const struct dtn_recorded_call *item)

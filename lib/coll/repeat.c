@@ -27,7 +27,8 @@ void dtn_repeats_forget(struct dtn_coll_state *coll,
     for (int i = 0; i < DTN_REPEATS; i++)
         if (coll->repeats[i].cached == cached)
             coll->repeats[i] = (struct dtn_repeat){ .group = NULL };
-    repeat_group_forget(coll->kept, cached);
+    for (int i = 0; i < coll->nkept; i++)
+        repeat_group_forget(coll->kept[i], cached);
     repeat_group_forget(coll->recorded, cached);
 }
 

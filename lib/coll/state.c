@@ -43,7 +43,8 @@ static void coll_destroy(void *state)
     struct dtn_coll_state *coll = state;
 
     dtn_redops_destroy(coll->redops);
-    dtn_recorded_destroy(coll->kept);
+    for (int i = 0; i < coll->nkept; i++)
+        dtn_recorded_destroy(coll->kept[i]);
     dtn_sparse_free(coll->peers, coll->npeers, sizeof *coll->peers);
     free(coll);
 }

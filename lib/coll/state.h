@@ -19,13 +19,18 @@ struct dtn_redops;
 struct dtn_exec_run;
 struct dtn_device_words;
 
+/* The number of groups that are kept. */
+enum { DTN_KEPT_GROUPS = 8 };
+
 struct dtn_coll_state {
     struct dtn_lru execs;         /* LRU cache by call: execs.c               */
     struct dtn_repeat repeats[DTN_REPEATS];        /* calls that were checked */
     struct dtn_models *models;    /* cost models of groups, or NULL           */
     struct dtn_redops *redops;    /* reductions made at run time, or NULL     */
     struct dtn_recorded *recorded;     /* calls of an open group, or NULL     */
-    struct dtn_recorded *kept;         /* memory for the next group, or NULL  */
+    struct dtn_recorded *kept[DTN_KEPT_GROUPS];    /* [nkept] groups that     */
+                                  /* ended, the oldest first                  */
+    int nkept;                    /* used elements of kept                    */
     struct dtensor_request *pending;   /* the first that has not ended, or    */
                                        /* NULL                                */
     struct dtensor_request *pending_last;   /* the last one; valid if there   */

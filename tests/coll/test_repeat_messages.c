@@ -1,9 +1,9 @@
 /* test_repeat_messages.c - messages that repeat are run without a check
  *
  * A message with the arguments of an earlier one, and a group with the messages
- * of the last group, run the executable of that time.  Here they repeat, or
- * differ in one thing; executables are evicted in between; a message is
- * recorded in a group; one rank repeats and the other does not.
+ * of an earlier group, run the executable of that time.  Here they repeat, take
+ * turns, or differ in one thing; executables are evicted in between; a message
+ * is recorded in a group; one rank repeats and the other does not.
  *
  * Without this test, a message could take its data from the wrong buffer, or
  * run an executable that is no longer there.
@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 enum { PAIR = 2, TRIO = 3, ROUNDS = 3, MOST = DTN_LRU_LIMIT + 40,
-       SLOT = 8, SLOTS = 6, MESSAGES = 4, GROUPS = 600 };
+       SLOT = 8, SLOTS = 6, MESSAGES = 4, PLANS = 10, GROUPS = 1000 };
 
 struct job {
     struct world w;
@@ -165,7 +165,7 @@ static unsigned dice(uint64_t *state, unsigned sides)
 static void plan_change(struct plan *plan, uint64_t *state)
 {
     struct message *last = &plan->messages[plan->n - 1];
-    const int to = plan->messages[0].to;
+    const int to = plan->messages[0].to, ahead = plan->messages[0].ahead;
 
     switch (dice(state, 10)) {
     case 0:
@@ -189,6 +189,10 @@ static void plan_change(struct plan *plan, uint64_t *state)
     case 6:
         plan->messages[0].to = last->to;
         last->to = to;
+        break;
+    case 7:
+        plan->messages[0].ahead = last->ahead;
+        last->ahead = ahead;
         break;
     default:
         break;
@@ -276,33 +280,49 @@ static void groups_run(struct job *job, const struct plan *plan, int round)
          "round %d, %d messages: wrong data", round, plan->n);
 }
 
+/* A message becomes two collectives and comes back; executables are evicted. */
+static void groups_scripted(struct job *job, struct plan plan)
+{
+    groups_run(job, &plan, 0);
+    plan.n--;
+    plan.sums = 2;                /* a send and a receive less, two more      */
+    groups_run(job, &plan, 1);
+    plan.n++;
+    plan.sums = 0;
+    groups_run(job, &plan, 2);
+    job_evict(job);
+    groups_run(job, &plan, 3);
+    groups_evict_started(job, &plan);
+    groups_run(job, &plan, 4);
+}
+
+/* Three groups take turns, then any of more than are kept; they change. */
 static void groups_main(int rank, int n, void *arg)
 {
     struct job job_here, *job = &job_here;
-    struct plan plan = { .n = 2, .dtype = DTENSOR_I32 };
+    struct plan plans[PLANS];
     uint64_t state = 7;
-    int round = 0;
 
+    (void)rank;
     (void)n;
     (void)arg;
     job_open(job);
-    for (int i = 0; i < MESSAGES; i++)
-        plan.messages[i] = (struct message){ .ahead = (i + 1) % TRIO, .from = i,
-                                             .to = i, .count = SLOT };
-    groups_run(job, &plan, round++);
-    plan.n--;
-    plan.sums = 2;                /* a send and a receive less, two more      */
-    groups_run(job, &plan, round++);
-    plan.n++;
-    plan.sums = 0;
-    groups_run(job, &plan, round++);
-    job_evict(job);
-    groups_run(job, &plan, round++);
-    groups_evict_started(job, &plan);
-    for (; round < GROUPS; round++) {
-        groups_run(job, &plan, round);
-        for (int i = 0; i < round % 3; i++)
-            plan_change(&plan, &state);
+    for (int p = 0; p < PLANS; p++) {
+        plans[p] = (struct plan){ .n = 2, .dtype = DTENSOR_I32 };
+        for (int i = 0; i < MESSAGES; i++)
+            plans[p].messages[i] = (struct message){
+                .ahead = (i + 1) % TRIO, .from = (i + p) % SLOTS, .to = i,
+                .count = SLOT };
+    }
+    groups_scripted(job, plans[0]);
+    for (int round = 5; round < GROUPS; round++) {
+        const bool turns = round / 20 % 2;
+        struct plan *plan = &plans[turns ? round % 3
+                                         : (int)dice(&state, PLANS)];
+
+        groups_run(job, plan, round);
+        for (int i = 0; i < round % 3 && !turns; i++)
+            plan_change(plan, &state);
     }
     job_close(job);
 }

@@ -136,7 +136,8 @@ END {
         us = middle(times[at, "alloc"])
         over = us - 3.2 * hop
         verdict(sprintf("allreduce of 8 B: %.3f us, 1.6 times two hops are " \
-                        "%.3f", us, 3.2 * hop),
+                        "%.3f, %.3f is the bound", us, 3.2 * hop,
+                        middle(times[at, "bound"])),
             over <= 0 ? "" : sprintf(" by %.2f us", over))
     }
     at = "4 allreduce 8"
