@@ -162,6 +162,18 @@ static bool bytes_leads(const struct dtensor_mesh *mesh, unsigned dims,
     return true;
 }
 
+/* May bytes that are asked for move between these ranks? */
+static bool bytes_among(const struct bytes_of *of, const int rank[], int n)
+{
+    bool from = of->from < 0, to = of->to < 0;
+
+    for (int i = 0; i < n; i++) {
+        from |= rank[i] == of->from;
+        to |= rank[i] == of->to;
+    }
+    return from && to;
+}
+
 /* One call for each group of the ranks, of `each` numbers for an element. */
 static uint64_t bytes_calls(const struct dtn_phase *phase, size_t each,
                             const struct bytes_of *of)
@@ -179,9 +191,10 @@ static uint64_t bytes_calls(const struct dtn_phase *phase, size_t each,
         group.n = ranks.n = dtn_mesh_along(mesh, phase->dims, p, rank);
         for (int i = 0; i < group.n; i++)
             rank[i] = dtensor_mesh_rank(mesh, rank[i]);
-        bytes += bytes_call(phase, &group,
-                            (size_t)dtn_local_numel(&phase->dst, p) * each,
-                            of);
+        if (bytes_among(of, rank, group.n))
+            bytes += bytes_call(phase, &group,
+                                (size_t)dtn_local_numel(&phase->dst, p) * each,
+                                of);
     }
     free(rank);
     return bytes;
