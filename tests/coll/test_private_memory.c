@@ -13,7 +13,10 @@
  * Without this test, one way of copying could be wrong, and only the timing of
  * a machine would decide whether users meet it.
  */
+#include "coll/exec/exec.h"
+#include "coll/execs.h"
 #include "coll/request.h"
+#include "coll/state.h"
 #include "job/ctx.h"
 #include "dtensor.h"
 #include "tests/support/world.h"
@@ -303,6 +306,35 @@ static void few(int rank, int n, void *arg)
     dtensor_fini(w.ctx);
 }
 
+/* The executable of the last call. */
+static struct dtn_exec *last_exec(struct world *w)
+{
+    return ((struct dtn_cached_exec *)dtn_coll_of(w->ctx)->execs.newest)->exec;
+}
+
+/* Each rank found another method to be the fastest: all use that of rank 0. */
+static void agreed(int rank, int n, void *arg)
+{
+    enum { COUNT = 8192 };
+    static double in[COUNT], out[COUNT];
+    struct world w;
+
+    world_open(&w);
+    for (int run = 0; run < runs_of(COUNT) + 4; run++) {
+        if (run == runs_of(COUNT))
+            last_exec(&w)->trials.best = DTN_METHOD_STAGED + rank;
+        fill(in, COUNT, rank);
+        need(dtensor_allreduce(w.mesh, in, out, COUNT, DTENSOR_F64,
+                               DTENSOR_MAX, &w.err) == 0, "%s", w.err.text);
+        for (int i = 0; i < COUNT; i++)
+            need(out[i] >= term(rank, (size_t)i), "run %d: element %d is %g",
+                 run, i, out[i]);
+    }
+    need(last_exec(&w)->trials.best == DTN_METHOD_STAGED, "rank %d uses method "
+         "%d", rank, last_exec(&w)->trials.best);
+    dtensor_fini(w.ctx);
+}
+
 static void run(int n, const char *more, rank_main_f *fn, const char *claim)
 {
     const char *path = ranks_file("shm", n, more);
@@ -317,6 +349,7 @@ int main(void)
     for (int n = 2; n <= 3; n++)
         run(n, NULL, lend, "staged, streamed and fetched memory, then the way "
             "that is kept");
+    run(3, NULL, agreed, "ranks that found different ways agree");
     run(3, "[tuning]\nintra_latency_ns = 1\nintra_bandwidth = 1K\n", few,
         "few elements, by loads from the peers' memory");
     run(2, "[redistribute]\nmax_scratch = 64K\n", bounded, "no more than "

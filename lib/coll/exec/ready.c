@@ -9,7 +9,8 @@
  * even if the two ranks made different calls.
  *
  * A READY that gives no address asks for the window (window.c).  One without
- * OUT, of a schedule that has steps for private memory, asks for those.
+ * OUT, of a schedule that has steps for private memory, asks for those.  An
+ * address comes with the method that exposes private memory (trials.c).
  */
 #include "coll/exec/ready.h"
 #include "base/box.h"
@@ -19,6 +20,7 @@
 #include "coll/exec/exec.h"
 #include "coll/exec/peer.h"
 #include "coll/exec/run.h"
+#include "coll/exec/trials.h"
 #include "job/await.h"
 #include "sched/sched.h"
 #include "transport/transport.h"
@@ -29,18 +31,21 @@
 #include <string.h>
 
 enum {
-    NAME_BYTES = 22,              /* struct dtn_remote; 46 bits of size and   */
-    NAME_AT = sizeof(struct dtn_remote),       /* two of the space            */
+    NAME_BYTES = 22,              /* struct dtn_remote; 43 bits of size, two  */
+    NAME_AT = sizeof(struct dtn_remote),       /* of the space, three of the  */
+                                               /* method                      */
     READY_BYTES = (DTN_EXEC_NNAMES + 1) * NAME_BYTES
 };
 _Static_assert(2 * NAME_BYTES <= DTN_PAYLOAD_MAX, "two names fit the line");
+_Static_assert(DTN_NMETHODS < 8, "a method fits in three bits, or none");
 
 /* -------------------------------------------------------------- telling --- */
 
-static void name_write(unsigned char *at, int space, struct dtn_remote name,
-                       size_t bytes)
+static void name_write(unsigned char *at, int space, unsigned method,
+                       struct dtn_remote name, size_t bytes)
 {
-    const uint64_t extent = (uint64_t)bytes << 2 | (unsigned)space;
+    const uint64_t extent = (uint64_t)bytes << 5 | method << 2
+                          | (unsigned)space;
     const uint16_t part[3] = { (uint16_t)extent, (uint16_t)(extent >> 16),
                                (uint16_t)(extent >> 32) };
 
@@ -49,14 +54,15 @@ static void name_write(unsigned char *at, int space, struct dtn_remote name,
 }
 
 /* Read an address; returns the index of its space, or DTN_EXEC_WORDS. */
-static int name_read(const unsigned char *at, struct dtn_remote *name,
-                     size_t *bytes)
+static int name_read(const unsigned char *at, unsigned *method,
+                     struct dtn_remote *name, size_t *bytes)
 {
     uint16_t part[3];
 
     memcpy(name, at, sizeof *name);
     memcpy(part, at + NAME_AT, sizeof part);
-    *bytes = part[0] >> 2 | (size_t)part[1] << 14 | (size_t)part[2] << 30;
+    *bytes = part[0] >> 5 | (size_t)part[1] << 11 | (size_t)part[2] << 27;
+    *method = part[0] >> 2 & 7;
     return part[0] & 3;
 }
 
@@ -79,11 +85,12 @@ int dtn_ready_send(struct dtn_exec_run *run, const struct dtn_exec_step *bound,
             bytes = step->message_bytes > 0 ? step->message_bytes
                                             : bytes - offset;
         }
-        name_write(names + signal->len, s, name, bytes);
+        name_write(names + signal->len, s, dtn_trial_tells(run), name, bytes);
         signal->len += NAME_BYTES;
     }
     if (run->device.streams) {
-        name_write(names + signal->len, DTN_EXEC_WORDS, run->device.words, 0);
+        name_write(names + signal->len, DTN_EXEC_WORDS, 0, run->device.words,
+                   0);
         signal->len += NAME_BYTES;
     }
     return dtn_run_send(run, peer->rank, signal, names);
@@ -122,8 +129,9 @@ bool dtn_ready_receive(struct dtn_exec_run *run, struct dtn_exec_peer *peer,
     memset(mapped, 0, DTN_EXEC_NNAMES * sizeof *mapped);
     for (int at = 0; enough && at < signal->len; at += NAME_BYTES) {
         struct dtn_remote name;
+        unsigned method;
         size_t bytes;
-        int s = name_read(names + at, &name, &bytes);
+        int s = name_read(names + at, &method, &name, &bytes);
 
         if (s == DTN_EXEC_WORDS) {
             peer->again = !run->device.streams;
@@ -134,6 +142,7 @@ bool dtn_ready_receive(struct dtn_exec_run *run, struct dtn_exec_peer *peer,
         }
         behind[s] = bytes;
         peer->remote[s] = name;
+        dtn_trial_hears(run, peer, method);
         if (peer->tp->ops->map)
             mapped[s] = peer->tp->ops->map(peer->tp, peer->rank, name);
         if (name.key & DTN_KEY_DEVICE && mapped[s])

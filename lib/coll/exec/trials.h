@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct dtn_exec_peer;
 struct dtn_exec_run;
 
 /* A space of this size is not staged as a whole, which doubles its memory. */
@@ -42,6 +43,11 @@ void dtn_trial_begin(struct dtn_exec_run *run, bool is_private);
 
 /* The run has succeeded. */
 void dtn_trial_end(const struct dtn_exec_run *run);
+
+/* The method of a run, as peers are told: 0 means that nothing is private. */
+unsigned dtn_trial_tells(const struct dtn_exec_run *run);
+void dtn_trial_hears(struct dtn_exec_run *run, const struct dtn_exec_peer *peer,
+                     unsigned told);
 
 /* How the run exposes private memory. */
 const struct dtn_exposure *dtn_run_exposure(const struct dtn_exec_run *run);
