@@ -68,6 +68,39 @@ int dtn_fail_rank(struct dtensor_error *err, int code, int rank,
     return code;
 }
 
+struct dtensor_error *dtn_error_ready(struct dtensor_error *err,
+                                      struct dtensor_error *own)
+{
+    struct dtensor_error *at = err ? err : own;
+
+    at->code = 0;
+    at->rank = -1;
+    at->sys_errno = 0;
+    at->text[0] = '\0';
+    return at;
+}
+
+int dtn_fail_program(struct dtensor_error *err, int rc, const char *what, ...)
+{
+    const int code = rc > 0 ? DTENSOR_EINVAL : rc;
+    char words[200];
+    va_list ap;
+
+    if (rc == 0)
+        return 0;
+    err->code = code;
+    if (err->text[0])
+        return code;
+    va_start(ap, what);
+    vsnprintf(words, sizeof words, what, ap);
+    va_end(ap);
+    if (rc > 0)
+        return dtn_fail(err, code, "%s returned %d (expected 0, or a negative "
+                        "code and a text in *err)", words, rc);
+    return dtn_fail(err, code, "%s returned %s without a text in *err", words,
+                    dtensor_errname(rc));
+}
+
 int dtn_fail_nomem(struct dtensor_error *err, const char *what, size_t size)
 {
     char buf[32];

@@ -24,6 +24,16 @@ int dtn_fail_sys(struct dtensor_error *err, int sys_errno, const char *fmt, ...)
 int dtn_fail_rank(struct dtensor_error *err, int code, int rank,
                   const char *fmt, ...) DTN_PRINTF(4, 5);
 
+/* Call a function of the program: dtn_error_ready() gives the place for its
+ * error, *err without a text, or *own if err is NULL; after it,
+ * dtn_fail_program() returns its result `rc`.  If that is an error without a
+ * text, `what` failed; a number above 0 counts as EINVAL.
+ */
+struct dtensor_error *dtn_error_ready(struct dtensor_error *err,
+                                      struct dtensor_error *own);
+int dtn_fail_program(struct dtensor_error *err, int rc, const char *what, ...)
+    DTN_PRINTF(3, 4);
+
 /* "out of memory" for `what`, `size` bytes. */
 int dtn_fail_nomem(struct dtensor_error *err, const char *what, size_t size);
 

@@ -34,7 +34,9 @@ struct dtensor_op_run {
     void *arg;                 /* of the definition                           */
 };
 
-/* Compute the parts of the outputs; 0, or a negative code and *err. */
+/* Compute the parts of the outputs; 0, or a negative code and a text in *err,
+ * which is there even if the caller of the operator gave none.
+ */
 typedef int dtensor_local_f(const struct dtensor_op_run *run,
                             struct dtensor_error *err);
 
@@ -55,7 +57,7 @@ struct dtensor_op_gradient {
 
 /* Make in[i], the gradient of each wanted input i, with its shape and dtype, on
  * its mesh; leave NULL for a gradient of 0.  Owns: they become the library's.
- * Returns 0, or a negative code and *err.
+ * Returns 0, or a negative code and a text in *err, as a local function.
  */
 typedef int dtensor_backward_f(const struct dtensor_op_gradient *gradient,
                                struct dtensor *in[],

@@ -28,7 +28,9 @@ struct dtensor_forward {
 };
 
 /* Make the outputs from the inputs, with operators and with the children of the
- * module.  On failure the outputs that it made are destroyed by the caller.
+ * module; 0, or a negative code and a text in *err, which is there even if the
+ * caller of the module gave none.  On failure the outputs that it made are
+ * destroyed by the caller.
  */
 typedef int dtensor_forward_f(const struct dtensor_forward *call,
                               struct dtensor_error *err);

@@ -33,7 +33,8 @@ static void tensors_drop(struct tensors *tensors)
 }
 
 /* May `made` stand in the place of `was`? */
-static int made_check(const char *side, int i, const struct dtensor *was,
+static int made_check(const struct dtensor_module *module, const char *side,
+                      int i, const struct dtensor *was,
                       const struct dtensor *made, struct dtensor_error *err)
 {
     const struct dtensor_spec *a = dtensor_spec_of(was);
@@ -44,8 +45,9 @@ static int made_check(const char *side, int i, const struct dtensor *was,
         return 0;
     dtensor_spec_format(a, old, sizeof old);
     dtensor_spec_format(b, new, sizeof new);
-    return dtn_fail(err, DTENSOR_EINVAL, "a hook replaced %s %d, %s, by %s "
-                    "(shape and dtype must stay)", side, i, old, new);
+    return dtn_fail(err, DTENSOR_EINVAL, "module %s: a hook replaced %s %d, "
+                    "%s, by %s (shape and dtype must stay)", module->type,
+                    side, i, old, new);
 }
 
 /* Run one hook; on failure the tensors are as before. */
@@ -56,12 +58,14 @@ static int hook_run(struct dtensor_module *module, const struct dtn_hook *hook,
     struct dtensor *made[TENSORS_MAX] = { NULL };
     const struct dtensor_hook call = { module, hook->arg, tensors->n,
                                        tensors->now, made };
-    int rc = hook->fn(&call, err);
+    struct dtensor_error none, *why = dtn_error_ready(err, &none);
+    int rc = dtn_fail_program(why, hook->fn(&call, why), "module %s: a hook",
+                              module->type);
 
     for (int i = 0; rc == 0 && i < tensors->n; i++)
         if (made[i])
-            rc = made_check(side == DTN_SIDE_INPUT ? "input" : "output", i,
-                            tensors->now[i], made[i], err);
+            rc = made_check(module, side == DTN_SIDE_INPUT ? "input" : "output",
+                            i, tensors->now[i], made[i], err);
     for (int i = 0; i < tensors->n; i++) {
         if (!made[i] || made[i] == tensors->now[i])
             continue;
@@ -90,27 +94,32 @@ static int forward_run(struct dtensor_module *module, const struct tensors *in,
 {
     const struct dtensor_forward call = { module, in->n, out->n, in->now,
                                           out->made };
-    int rc = module->forward(&call, err);
+    struct dtensor_error none, *why = dtn_error_ready(err, &none);
+    int rc = dtn_fail_program(why, module->forward(&call, why),
+                              "module %s: its forward function", module->type);
 
     for (int i = 0; i < out->n; i++) {
         out->now[i] = out->made[i];
         if (rc == 0 && !out->made[i])
-            rc = dtn_fail(err, DTENSOR_EINVAL, "the forward function has not "
-                          "made output %d of %d", i, out->n);
+            rc = dtn_fail(err, DTENSOR_EINVAL, "module %s: its forward "
+                          "function has not made output %d of %d",
+                          module->type, i, out->n);
     }
     return rc;
 }
 
-static int call_check(int nin, const struct dtensor *const in[], int nout,
+static int call_check(const struct dtensor_module *module, int nin,
+                      const struct dtensor *const in[], int nout,
                       struct dtensor_error *err)
 {
     if (nin < 0 || nin > TENSORS_MAX || nout < 0 || nout > TENSORS_MAX)
-        return dtn_fail(err, DTENSOR_EINVAL, "%d inputs and %d outputs "
-                        "(expected at most %d of each)", nin, nout,
-                        TENSORS_MAX);
+        return dtn_fail(err, DTENSOR_EINVAL, "module %s: %d inputs and %d "
+                        "outputs (expected at most %d of each)", module->type,
+                        nin, nout, TENSORS_MAX);
     for (int i = 0; i < nin; i++)
         if (!in[i])
-            return dtn_fail(err, DTENSOR_EINVAL, "input %d is NULL", i);
+            return dtn_fail(err, DTENSOR_EINVAL, "module %s: input %d is NULL",
+                            module->type, i);
     return 0;
 }
 
@@ -185,7 +194,7 @@ int dtensor_module_call(struct dtensor_module *module, int nin,
                         struct dtensor *out[], struct dtensor_error *err)
 {
     struct tensors inputs = { .n = nin }, outputs = { .n = nout };
-    int rc = call_check(nin, in, nout, err);
+    int rc = call_check(module, nin, in, nout, err);
 
     if (rc != 0)
         return call_failed(module, rc, err);

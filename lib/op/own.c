@@ -51,6 +51,7 @@ static int own_run(const struct dtn_local *local, const struct dtn_parts *parts,
     const struct dtensor_op_run run = {
         .op = parts->op, .args = parts->args, .nin = parts->nin,
         .nout = parts->nout, .in = in, .out = out, .arg = own->def.arg };
+    struct dtensor_error none, *why = dtn_error_ready(err, &none);
 
     if (parts->nin > DTN_RULE_IN || parts->nout > DTN_RULE_OUT)
         return dtn_fail(err, DTENSOR_EINVAL, "%s: %d inputs and %d outputs "
@@ -61,7 +62,8 @@ static int own_run(const struct dtn_local *local, const struct dtn_parts *parts,
         in[i] = part_of(&parts->in[i], &parts->want[i]);
     for (int i = 0; i < parts->nout; i++)
         out[i] = part_of(&parts->out[i], &parts->spec[i]);
-    return own->def.local(&run, err);
+    return dtn_fail_program(why, own->def.local(&run, why),
+                            "%s: its local function", parts->op);
 }
 
 /* ----------------------------------------------------------------- made --- */

@@ -92,10 +92,12 @@ static int own_run(const struct dtn_express *e, struct dtensor *grad[],
         .nout = note->nout, .in = given.operand,
         .out = given.operand + note->nin, .grad = given.grad,
         .wanted = given.wanted, .arg = own->arg };
-    int rc = given_fill(e, &given, err);
+    struct dtensor_error none, *why = dtn_error_ready(err, &none);
+    int rc = given_fill(e, &given, why);
 
     if (rc == 0)
-        rc = own->function(&gradient, grad, err);
+        rc = dtn_fail_program(why, own->function(&gradient, grad, why),
+                              "tape_backward: the backward of %s", note->op);
     for (int i = 0; i < note->nin && rc == 0; i++)
         rc = made_check(note, i, grad[i], err);
     for (int k = 0; k < note->nout; k++)

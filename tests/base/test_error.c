@@ -50,6 +50,32 @@ static void test_fail(void)
        "without a struct the code alone comes back");
 }
 
+/* A function of the program may leave *err as it was. */
+static void test_program(void)
+{
+    struct dtensor_error err = { .code = 5, .rank = 3, .text = "of before" };
+    struct dtensor_error none, *why = dtn_error_ready(&err, &none);
+
+    ok(why == &err && dtn_fail_program(why, 0, "x") == 0 && !err.text[0],
+       "no error, no text");
+    ok(dtn_fail_program(why, DTENSOR_EABORT, "%s: its hook", "x") ==
+       DTENSOR_EABORT && err.code == DTENSOR_EABORT && err.rank == -1 &&
+       strcmp(err.text, "x: its hook returned EABORT without a text in *err")
+       == 0, "a function without a text is named: %s", err.text);
+    why = dtn_error_ready(&err, &none);
+    ok(dtn_fail_program(why, 4, "x") == DTENSOR_EINVAL &&
+       strstr(err.text, "x returned 4 (expected 0, or a negative code"),
+       "a number above 0 is no code: %s", err.text);
+    why = dtn_error_ready(&err, &none);
+    snprintf(why->text, sizeof why->text, "its own");
+    ok(dtn_fail_program(why, DTENSOR_ESYS, "x") == DTENSOR_ESYS &&
+       err.code == DTENSOR_ESYS && strcmp(err.text, "its own") == 0,
+       "a text of the program stays");
+    why = dtn_error_ready(NULL, &none);
+    ok(why == &none && dtn_fail_program(why, DTENSOR_ESYS, "x") ==
+       DTENSOR_ESYS, "there is a place for a text, if nobody reads it");
+}
+
 static void test_text(void)
 {
     struct dtensor_error err;
@@ -136,6 +162,7 @@ static void test_log(void)
 int main(void)
 {
     test_fail();
+    test_program();
     test_text();
     test_names();
     test_log();

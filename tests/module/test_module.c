@@ -296,7 +296,7 @@ static void hooks(void)
     good(dtensor_module_on_output(m, hook_sum, NULL, &job->err));
     y = NULL;
     refused(dtensor_module_apply(model, "", x, &y, &job->err),
-            "layers.1.up: a hook replaced output 0, f64[2](R), by f64[](R) "
+            "layers.1.up: module times: a hook replaced output 0, f64[2](R), by f64[](R) "
             "(shape and dtype must stay)");
     good(dtensor_module_find(model, "layers.0", &m, &job->err));
     good(dtensor_module_on_input(m, hook_fails, NULL, &job->err));
@@ -305,6 +305,42 @@ static void hooks(void)
          "%s", job->err.text);
     dtensor_destroy(x);
     dtensor_module_destroy(model);
+}
+
+static int silent_hook(const struct dtensor_hook *call,
+                       struct dtensor_error *err)
+{
+    need(call->n == 1 && err && !err->text[0], "an old text: %s", err->text);
+    return DTENSOR_EABORT;
+}
+
+static int silent_forward(const struct dtensor_forward *call,
+                          struct dtensor_error *err)
+{
+    need(call->nin == 1 && err && !err->text[0], "an old text: %s", err->text);
+    return 3;
+}
+
+/* Functions of the program that fail without a word. */
+static void silence(void)
+{
+    struct dtensor_module *m = NULL;
+    struct dtensor *x = vector(1, 2), *y = NULL;
+
+    good(dtensor_module_create(job->ctx, "quiet", silent_forward, NULL, &m,
+                               &job->err));
+    strcpy(job->err.text, "of an earlier call");
+    refused(dtensor_module_apply(m, "", x, &y, &job->err),
+            "module quiet: its forward function returned 3");
+    good(dtensor_module_on_input(m, silent_hook, NULL, &job->err));
+    strcpy(job->err.text, "of an earlier call");
+    need(dtensor_module_apply(m, "", x, &y, &job->err) == DTENSOR_EABORT &&
+         strcmp(job->err.text, "module quiet: a hook returned EABORT without a "
+                "text in *err") == 0, "%s", job->err.text);
+    need(dtensor_module_apply(m, "", x, &y, NULL) == DTENSOR_EABORT,
+         "without err");
+    dtensor_destroy(x);
+    dtensor_module_destroy(m);
 }
 
 static void failures(void)
@@ -323,9 +359,9 @@ static void failures(void)
          DTENSOR_EINVAL, "without err");
     good(dtensor_module_find(model, "layers.0.up", &m, &job->err));
     refused(dtensor_module_call(m, 1, none, 1, &y, &job->err),
-            "layers.0.up: input 0 is NULL");
+            "layers.0.up: module times: input 0 is NULL");
     refused(dtensor_module_call(m, 0, NULL, 1, &y, &job->err), "layers.0.up: "
-            "the forward function has not made output 0 of 1");
+            "module times: its forward function has not made output 0 of 1");
     refused(dtensor_module_call(m, 1, (const struct dtensor *const[]){ x }, 2,
                                 two, &job->err), "output 1 of 2");
     refused(dtensor_module_call(m, 17, none, 1, &y, &job->err), "17 inputs");
@@ -338,7 +374,8 @@ static void failures(void)
     dtensor_module_destroy(model);
 }
 
-static void (*const parts[])(void) = { trees, words, types, hooks, failures };
+static void (*const parts[])(void) = { trees, words, types, hooks, silence,
+                                       failures };
 
 static void part(int rank, int n, void *arg)
 {
@@ -355,9 +392,11 @@ int main(void)
     static const char *const claims[] = {
         "names, paths, walks and the printed tree are right",
         "what cannot be is refused in words", "types without a function compute",
-        "hooks run in the order they were added", "failures leave nothing" };
+        "hooks run in the order they were added",
+        "a function that fails without a text is named",
+        "failures leave nothing" };
 
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < 6; i++)
         ok(ranks_run(WORLD, 60, part, &i, NULL) == 0, "%s", claims[i]);
     return done();
 }

@@ -124,6 +124,20 @@ static int fails(const struct dtensor_op_run *run, struct dtensor_error *err)
     return DTENSOR_EINVAL;
 }
 
+static int silent(const struct dtensor_op_run *run, struct dtensor_error *err)
+{
+    need(run->nin == 1 && !err->text[0], "an old text: %s", err->text);
+    return DTENSOR_EINVAL;
+}
+
+static int silent_back(const struct dtensor_op_gradient *gradient,
+                       struct dtensor *in[], struct dtensor_error *err)
+{
+    need(gradient->nin == 1 && !in[0] && !err->text[0], "an old text: %s",
+         err->text);
+    return DTENSOR_EABORT;
+}
+
 static int calls;
 
 static void operators_register(struct job *job)
@@ -294,6 +308,36 @@ static void texts(struct job *job)
     dtensor_destroy(a);
 }
 
+/* Functions that fail without a word. */
+static void silence(struct job *job)
+{
+    struct dtensor *a = tensor(job, "R", 2, 3, six), *y = NULL;
+    struct dtensor_op_def def = { .name = "quiet", .letters = "*->*",
+                                  .local = silent };
+    struct dtensor_tape *tape = NULL;
+    const struct dtensor *const in[] = { a };
+
+    good(dtensor_op_register(job->ctx, &def, &job->err));
+    strcpy(job->err.text, "of an earlier call");
+    refused(job, dtensor_op("quiet", 1, in, NULL, 1, &y, &job->err),
+            "quiet: its local function returned EINVAL without a text");
+    def.local = copies;
+    def.backward = silent_back;
+    good(dtensor_op_register(job->ctx, &def, &job->err));
+    good(dtensor_tape_create(job->ctx, &tape, &job->err));
+    good(dtensor_tape_watch(tape, a, &job->err));
+    good(dtensor_tape_begin(tape, &job->err));
+    good(dtensor_op("quiet", 1, in, &(struct dtensor_op_args){ .count = 1 }, 1,
+                    &y, &job->err));
+    strcpy(job->err.text, "of an earlier call");
+    need(dtensor_tape_backward(tape, y, y, &job->err) == DTENSOR_EABORT &&
+         strstr(job->err.text, "the backward of quiet returned EABORT"),
+         "%s", job->err.text);
+    dtensor_tape_destroy(tape);
+    dtensor_destroy(y);
+    dtensor_destroy(a);
+}
+
 /* One rank has other letters, or a fault: all are told which rank. */
 static void disagree(struct job *job)
 {
@@ -346,6 +390,7 @@ static void rank_main(int rank, int n, void *arg)
     inferred(job);
     overridden(job);
     texts(job);
+    silence(job);
     disagree(job);
     dtensor_fini(job->ctx);
 }
