@@ -1,4 +1,4 @@
-/* args.c - the arguments of operators, from text and compared
+/* args.c - the arguments of operators: compared, checked, from text
  *
  * A table says name, type and place of each field.  An operator declares which
  * fields it reads, and only these are compared: another field never makes a
@@ -6,10 +6,12 @@
  */
 #include "op/args.h"
 #include "op/rule.h"
+#include "op/words.h"
 #include "base/error.h"
 #include "dtensor.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,6 +47,23 @@ bool dtn_args_equal(const struct dtensor_op_args *a,
            (!(reads & DTN_ARG_VALUE) || (a->value == 0) == (b->value == 0)) &&
            (!(reads & DTN_ARG_DTYPE) || a->dtype == b->dtype) &&
            (!(reads & DTN_ARG_REDUCTION) || a->reduction == b->reduction);
+}
+
+/* -------------------------------------------------------------- checked --- */
+
+int dtn_args_check(const struct dtensor_op_call *call, unsigned reads,
+                   struct dtensor_error *err)
+{
+    const struct dtensor_op_args *args = &call->args;
+
+    if (reads & DTN_ARG_REDUCTION &&
+        (unsigned)args->reduction > DTENSOR_OP_MEAN)
+        return dtn_op_fail(call, err, "args.reduction is %d (see enum "
+                           "dtensor_op_reduction)", (int)args->reduction);
+    if (reads & DTN_ARG_COUNT && args->count < 0)
+        return dtn_op_fail(call, err, "args.count is %" PRId64 " (expected 0 "
+                           "or more)", args->count);
+    return 0;
 }
 
 /* ------------------------------------------------------------ from text --- */

@@ -10,4 +10,10 @@
 bool dtn_args_equal(const struct dtensor_op_args *a,
                     const struct dtensor_op_args *b, unsigned reads);
 
+/* Can a call have these numbers in the fields that `reads` names?
+ * Errors: EINVAL  no: says which field, its value and what is expected
+ */
+int dtn_args_check(const struct dtensor_op_call *call, unsigned reads,
+                   struct dtensor_error *err);
+
 #endif

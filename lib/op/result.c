@@ -1,8 +1,10 @@
 /* result.c - how many results an operator has, and their shapes */
 #include "op/result.h"
 #include "op/signature.h"
+#include "op/words.h"
 #include "dtensor.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 static int64_t size_sum(const struct dtn_signature *sig, int d)
@@ -19,7 +21,7 @@ static int64_t size_range(const struct dtensor_op_args *args, int64_t size)
     const int64_t step = args->step > 1 ? args->step : 1;
     const int64_t end = args->end < size ? args->end : size;
 
-    return end > args->start ? (end - args->start + step - 1) / step : 0;
+    return end > args->start ? (end - args->start - 1) / step + 1 : 0;
 }
 
 static int64_t size_piece(const struct dtensor_op_args *args, int64_t size,
@@ -73,27 +75,68 @@ void dtn_result_shape(const struct dtn_signature *sig, int i,
             shape[d] = size_of(sig, i, d);
 }
 
-const char *dtn_result_refused(const struct dtn_signature *sig, int64_t size)
+static int count_check(const struct dtn_signature *sig, int64_t most,
+                       struct dtensor_error *err)
+{
+    const int64_t count = sig->call->args.count;
+
+    if (count >= 1 && count <= most)
+        return 0;
+    return dtn_op_fail(sig->call, err, most < INT64_MAX
+                       ? "args.count is %" PRId64 " (expected 1 to the size of "
+                       "dimension %d, %" PRId64 ")"
+                       : "args.count is %" PRId64 " (expected 1 or more)",
+                       count, sig->dim[0], most);
+}
+
+/* Elements that are added before and after `size` others. */
+static int pad_check(const struct dtn_signature *sig, int64_t size,
+                     struct dtensor_error *err)
 {
     const struct dtensor_op_args *args = &sig->call->args;
+
+    if (args->start >= 0 && args->end >= 0 &&
+        args->start <= INT64_MAX - size - args->end)
+        return 0;
+    return dtn_op_fail(sig->call, err, "args.start is %" PRId64 ", args.end %"
+                       PRId64 " (expected 0 or more, and less than 2^63 "
+                       "elements)", args->start, args->end);
+}
+
+static int range_check(const struct dtn_signature *sig,
+                       struct dtensor_error *err)
+{
+    const struct dtensor_op_args *args = &sig->call->args;
+
+    if (args->start >= 0 && args->end >= args->start && args->step >= 0)
+        return 0;
+    return dtn_op_fail(sig->call, err, "args.start is %" PRId64 ", args.end %"
+                       PRId64 ", args.step %" PRId64 " (expected 0 <= start <= "
+                       "end, and a step of 0 or more)", args->start, args->end,
+                       args->step);
+}
+
+int dtn_result_check(const struct dtn_signature *sig, struct dtensor_error *err)
+{
+    const int64_t size = sig->in[0].shape[sig->dim[0]];
+    const int64_t start = sig->call->args.start;
 
     switch (sig->rule->size) {
     case DTN_SIZE_COUNT:
     case DTN_SIZE_COUNTED:
-        return args->count < 1 || args->count > size
-             ? "args.count is outside 1 to the size of that dimension" : NULL;
+        return count_check(sig, size, err);
     case DTN_SIZE_PIECE:
-        return args->count < 1 ? "args.count is below 1" : NULL;
+        return count_check(sig, INT64_MAX, err);
     case DTN_SIZE_PAD:
-        return args->start < 0 || args->end < 0
-             ? "args.start or args.end is below 0" : NULL;
+        return pad_check(sig, size, err);
     case DTN_SIZE_RANGE:
-        return args->start < 0 || args->end < args->start || args->step < 0
-             ? "args.start, args.end and args.step are no range" : NULL;
+        return range_check(sig, err);
     default:
-        return sig->rule->reads & DTN_ARG_RANGE &&
-               (args->start < 0 || args->start >= size)
-             ? "args.start is no index of that dimension" : NULL;
+        if (!(sig->rule->reads & DTN_ARG_RANGE) || (start >= 0 && start < size))
+            return 0;
+        return dtn_op_fail(sig->call, err, "args.start is %" PRId64 " (expected "
+                           "an index of dimension %d, which has %" PRId64
+                           " elements)", start, sig->dim[0], size);
     }
 }
 

@@ -8,8 +8,11 @@
 
 struct dtn_signature;
 
-/* Why the numbers of args do not fit a dimension of `size`; NULL: they do. */
-const char *dtn_result_refused(const struct dtn_signature *sig, int64_t size);
+/* Do the numbers of args fit the first dimension that args.dim names?
+ * Errors: EINVAL  no: says which, and what is expected
+ */
+int dtn_result_check(const struct dtn_signature *sig,
+                     struct dtensor_error *err);
 
 /* How many outputs there are. */
 int dtn_result_count(const struct dtn_signature *sig);

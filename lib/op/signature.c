@@ -6,6 +6,7 @@
  * those of the 16 and the 8, and the second input has the second one only.
  */
 #include "op/signature.h"
+#include "op/args.h"
 #include "op/pattern.h"
 #include "op/placed.h"
 #include "op/result.h"
@@ -414,22 +415,18 @@ static int args_check(struct reading *r)
     const bool single = sig->rule->size != DTN_SIZE_SAME ||
                         sig->rule->reads & DTN_ARG_RANGE ||
                         sig->rule->flags & DTN_RULE_ONE;
-    const char *bad;
-    int rc;
+    int rc = dtn_args_check(sig->call, sig->rule->reads, r->err);
 
-    if (!(sig->rule->reads & DTN_ARG_DIM))
-        return 0;
+    if (rc != 0 || !(sig->rule->reads & DTN_ARG_DIM))
+        return rc;
     rc = signature_dims(sig, sig->in[0].ndim, reduces, r->err);
     if (rc != 0)
         return rc;
     if ((!reduces && sig->ndims == 0) || (single && sig->ndims != 1))
         return dtn_op_fail(sig->call, r->err, "args.dim names %d dimensions "
-                           "(expected %s)", sig->ndims,
+                           "(expected %s)", sig->call->args.ndims,
                            single ? "one" : "one or more");
-    bad = sig->ndims > 0 ? dtn_result_refused(sig,
-                                            sig->in[0].shape[sig->dim[0]])
-                         : NULL;
-    return bad ? dtn_op_fail(sig->call, r->err, "%s", bad) : 0;
+    return sig->ndims > 0 ? dtn_result_check(sig, r->err) : 0;
 }
 
 /* Rows are made of the letters in this order. */

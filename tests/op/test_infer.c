@@ -278,13 +278,21 @@ static const struct {
     { "sum", "dim=2", "4x6:f32:R", "there is no dimension 2 (expected -2 "
       "to 1)" },
     { "sum", "dim=1+-1", "4x6:f32:R", "dimension -1 is named twice" },
-    { "topk", "dim=0,count=9", "4x6:f32:R", "args.count is outside" },
-    { "split", "dim=0", "4x6:f32:R", "args.count is below 1" },
+    { "topk", "dim=0,count=9", "4x6:f32:R", "args.count is 9 (expected 1 to "
+      "the size of dimension 0, 4)" },
+    { "split", "dim=0", "4x6:f32:R", "args.count is 0 (expected 1 or more)" },
     { "split", "dim=0,count=1", "9:f32:R", "there are 9 outputs, but room "
       "for 8" },
-    { "select", "dim=0,start=4", "4x6:f32:R", "args.start is no index" },
-    { "slice", "dim=0,start=3,end=1", "4:f32:R", "are no range" },
-    { "pad", "dim=0,start=-1", "4:f32:R", "below 0" },
+    { "select", "dim=0,start=4", "4x6:f32:R", "args.start is 4 (expected an index "
+      "of dimension 0, which has 4 elements)" },
+    { "slice", "dim=0,start=3,end=1", "4:f32:R", "args.start is 3, args.end 1, "
+      "args.step 0 (expected 0 <= start" },
+    { "pad", "dim=0,start=-1", "4:f32:R", "args.start is -1, args.end 0 (expected "
+      "0 or more" },
+    { "pad", "dim=0,start=9223372036854775807,end=9", "4:f32:R", "less than "
+      "2^63 elements" },
+    { "layer_norm", "count=-1", "4:f32:R", "args.count is -1 (expected 0" },
+    { "argmax", "", "4x6:f32:R", "args.dim names 0 dimensions (expected one)" },
     { "add_", "", "6:f32:R 4x6:f32:R", "the result has another shape" },
     { "mul_", "", "6:f32:P(max) 6:f32:R", "it works in place, and input 0 "
       "cannot keep its placement" },
@@ -390,6 +398,21 @@ static void refused_structs(void)
        "all arguments are read");
 }
 
+/* Numbers that no text gives, or that nobody gives. */
+static void odd_numbers(void)
+{
+    struct asked a;
+
+    call_read(&a, "cross_entropy", "", "4", "8x4:f32:R 8:i64:R");
+    a.call.args.reduction = (enum dtensor_op_reduction)7;
+    ok(ask(&a) == DTENSOR_EINVAL && strstr(a.err.text, "args.reduction is 7"),
+       "a reduction that is none: %s", a.err.text);
+    call_read(&a, "slice", "dim=0,start=1,end=4,step=9223372036854775807", "4",
+              "8:f32:R");
+    ok(ask(&a) == 0 && a.out[0].shape[0] == 1,
+       "a step beyond the end leaves the first element");
+}
+
 static void printing(void)
 {
     FILE *full = fopen("/dev/full", "w");
@@ -415,6 +438,7 @@ int main(void)
     cached();
     refused();
     refused_structs();
+    odd_numbers();
     printing();
     dtensor_fini(ctx);
     return done();
