@@ -7,14 +7,13 @@
 #include "op/local/backward.h"
 #include "op/device.h"
 #include "op/local/collective.h"
+#include "op/local/index.h"
 #include "base/dtype.h"
-#include "base/error.h"
 #include "layout/layout.h"
 #include "math/norm_backward.h"
 #include "math/pointwise.h"
 #include "dtensor.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #define EPSILON 1e-5              /* what eps 0 stands for                    */
@@ -160,12 +159,12 @@ int dtn_local_loss_backward(const struct dtn_local *local,
     const double n = (double)dtn_numel(rows->ndim, rows->shape);
     const struct dtn_array target = column(&parts->in[2], in->ndim);
     const struct dtn_array grad = column(&parts->in[0], in->ndim);
-    int64_t wrong;
+    int64_t wrong, at;
     int rc;
 
-    if (dtn_op_index_wrong(parts, &target, classes, &wrong) >= 0)
-        return dtn_fail(err, DTENSOR_EINVAL, "%s: target %" PRId64 " (expected "
-                        "0 to %" PRId64 ")", parts->op, wrong, classes - 1);
+    at = dtn_op_index_wrong(parts, &target, classes, &wrong);
+    if (at >= 0)
+        return dtn_index_fail(parts, 2, at, wrong, classes, err);
     rc = loss_slope(local, parts, &target, err);
     if (rc != 0)
         return rc;

@@ -8,23 +8,37 @@
 #include "op/local/index.h"
 #include "op/local/rows.h"
 #include "base/error.h"
+#include "cluster/world.h"
+#include "job/ctx.h"
 #include "layout/layout.h"
 #include "math/pointwise.h"
 #include "math/select.h"
+#include "mesh/mesh.h"
 #include "dtensor.h"
 
 #include <inttypes.h>
+
+int dtn_index_fail(const struct dtn_parts *parts, int i, int64_t at,
+                   int64_t value, int64_t size, struct dtensor_error *err)
+{
+    const struct dtn_world *world = &parts->want[i].mesh->ctx->world;
+    char who[128];
+
+    return dtn_fail_rank(err, DTENSOR_EINVAL, world->rank, "%s: %s: element %"
+                         PRId64 " of its part of input %d is %" PRId64
+                         " (expected 0 to %" PRId64 ")", parts->op,
+                         dtn_world_rank_name(world, world->rank, who,
+                                             sizeof who), at, i, value,
+                         size - 1);
+}
 
 int dtn_index_check(const struct dtn_parts *parts, int i, int64_t size,
                     struct dtensor_error *err)
 {
     int64_t wrong;
+    const int64_t at = dtn_op_index_wrong(parts, &parts->in[i], size, &wrong);
 
-    if (dtn_op_index_wrong(parts, &parts->in[i], size, &wrong) < 0)
-        return 0;
-    return dtn_fail(err, DTENSOR_EINVAL, "%s: an element of input %d is %"
-                    PRId64 " (expected 0 to %" PRId64 ")", parts->op, i, wrong,
-                    size - 1);
+    return at < 0 ? 0 : dtn_index_fail(parts, i, at, wrong, size, err);
 }
 
 int64_t dtn_index_first(const struct dtn_parts *parts,

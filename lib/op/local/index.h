@@ -7,6 +7,12 @@
 
 #include <stdint.h>
 
+/* Element `at` of this rank's part of input i is `value`, which is no index
+ * below `size`: EINVAL, of this rank.
+ */
+int dtn_index_fail(const struct dtn_parts *parts, int i, int64_t at,
+                   int64_t value, int64_t size, struct dtensor_error *err);
+
 /* Is each element of input i an index below `size`?   Errors: EINVAL  no */
 int dtn_index_check(const struct dtn_parts *parts, int i, int64_t size,
                     struct dtensor_error *err);

@@ -7,8 +7,8 @@
 #include "op/local/rows.h"
 #include "op/device.h"
 #include "op/local/collective.h"
+#include "op/local/index.h"
 #include "op/words.h"
-#include "base/error.h"
 #include "layout/layout.h"
 #include "math/norm.h"
 #include "math/pointwise.h"
@@ -17,7 +17,6 @@
 #include "math/softmax.h"
 #include "dtensor.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #define EPSILON 1e-5              /* what eps 0 stands for                    */
@@ -233,12 +232,12 @@ int dtn_local_loss(const struct dtn_local *local, const struct dtn_parts *parts,
                       : dtn_op_room(parts, sharded + losses_bytes(parts));
     const struct dtn_array losses = losses_of(
         parts, each || sharded == 0 ? room : room + sharded);
-    int64_t wrong;
+    int64_t wrong, at;
     int rc = 0;
 
-    if (dtn_op_index_wrong(parts, &target, classes, &wrong) >= 0)
-        return dtn_fail(err, DTENSOR_EINVAL, "%s: target %" PRId64 " (expected "
-                        "0 to %" PRId64 ")", parts->op, wrong, classes - 1);
+    at = dtn_op_index_wrong(parts, &target, classes, &wrong);
+    if (at >= 0)
+        return dtn_index_fail(parts, 1, at, wrong, classes, err);
     if (parts->among && is_mean(local, parts))
         return mean_sharded(parts, &losses, &target, err);
     if (parts->among) {
