@@ -94,6 +94,17 @@ is "op measures each of its cases on 2 ranks, and says of targets" \
 $(grep -c '^# target: .*: \(met\|missed\) (' "$tmp/out")" \
     "0 $("$bench" op --help | sed '1,/^Cases/d' | wc -w)  3"
 is "... and complains of nothing" "$(cat "$tmp/err")" ""
+in_job() {
+    timeout -k 5 60 "${bench%/*}/dtensor-run" -n 2 "$bench" op --shape 16x16 \
+        --iters 2 "$@" >"$tmp/out" 2>"$tmp/err" </dev/null
+}
+in_job add
+is "op measures the ranks of the job in which it is started" \
+    "$? $(grep -c ', 2 ranks;' "$tmp/out")" "0 1"
+in_job --ranks 3 add
+is "... and refuses another number" \
+    "$(grep -c -e '--ranks: the job has 2 ranks (leave --ranks out)' \
+        "$tmp/err")" 1
 refuses_op() {
     local expected=$1
     shift

@@ -198,11 +198,28 @@ static int op_open(struct op_run *run, struct dtensor_error *err)
     return 0;
 }
 
-static int op_rank(const struct op_options *opt, struct dtensor_error *err)
+/* Somebody else may have started the ranks: then there are as many as those. */
+static int op_started(const struct dtensor_ctx *ctx, struct op_options *opt,
+                      struct dtensor_error *err)
+{
+    const int n = dtensor_world_size(ctx);
+
+    if ((opt->ranks > 1 || opt->products) && opt->ranks != n)
+        return session_fail(err, DTENSOR_EINVAL, "%s: the job has %d rank%s "
+                            "(%s)", opt->products ? "--products" : "--ranks",
+                            n, n == 1 ? "" : "s", opt->products
+                            ? "start one" : "leave --ranks out");
+    opt->ranks = n;
+    return 0;
+}
+
+static int op_rank(struct op_options *opt, struct dtensor_error *err)
 {
     struct op_run run = { .opt = opt };
     int rc = op_open(&run, err);
 
+    if (rc == 0)
+        rc = op_started(run.ctx, opt, err);
     if (rc == 0 && opt->products)
         rc = op_products(run.ctx, opt, err);
     else if (rc == 0)
