@@ -274,6 +274,9 @@ run allreduce --mesh 4 --size 1M
 is "host memory takes no such line" "$status|$(gpu_words)" "0|"
 unset LD_LIBRARY_PATH
 refuses "did you mean" op matmull R R --mesh 4 --shape 8x8
+refuses "has 3 entries, but there are 2 inputs" \
+    op matmul R R --mesh 4 --shape 8x8,8x8,9x9
+refuses "has 2 entries" op relu R --mesh 4 --shape 8 --dtype f32,f64
 refuses "has 9 elements" op matmul R R --mesh 4 --shape 8x8,9x8
 refuses "expected the name" op matmul --mesh 4 --shape 8x8
 refuses "expected the name" op --mesh 4 --shape 8x8

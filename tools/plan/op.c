@@ -21,6 +21,20 @@ static const char *op_entry(const char *list, int i, char *word, size_t size)
     return word;
 }
 
+/* Has a list more entries than there are inputs? */
+static int op_list_check(const struct plan_options *opt, const char *option,
+                         const char *list)
+{
+    int n = 1;
+
+    for (const char *at = list; (at = strchr(at, ',')); at++)
+        n++;
+    return n <= opt->ninputs ? PLAN_GOOD
+         : plan_usage("--%s \"%s\" has %d entries, but there are %d inputs "
+                      "(give each input its placements)", option, list, n,
+                      opt->ninputs);
+}
+
 static int op_say(const struct dtensor_error *err)
 {
     fprintf(stderr, "%s: %s\n", plan_program, err->text);
@@ -122,13 +136,16 @@ int plan_op(const struct plan_job *job, const struct plan_options *opt,
     struct dtensor_spec *in = calloc((size_t)opt->ninputs, sizeof *in);
     struct dtensor_op_call call = { .op = opt->op, .nin = opt->ninputs,
                                     .in = in };
-    int status = PLAN_GOOD;
     struct dtensor_error err;
+    int status;
 
     if (!in) {
         fprintf(stderr, "%s: out of memory\n", plan_program);
         return PLAN_BAD;
     }
+    status = op_list_check(opt, "shape", opt->shape);
+    if (status == PLAN_GOOD)
+        status = op_list_check(opt, "dtype", opt->dtype);
     for (int i = 0; i < opt->ninputs && status == PLAN_GOOD; i++)
         status = op_input(job, opt, i, &in[i]);
     if (status == PLAN_GOOD &&
