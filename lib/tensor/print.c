@@ -17,6 +17,7 @@
 #include "dtensor.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -164,6 +165,14 @@ static int print_gather(struct print *print, struct dtensor_error *err)
 
 /* ------------------------------------------------------------- the text --- */
 
+/* Element `i` of a float; a NaN has no sign, as in NumPy. */
+static double print_float(enum dtensor_dtype dtype, const void *small, size_t i)
+{
+    const double x = dtn_load(dtype, small, i);
+
+    return isnan(x) ? (double)NAN : x;
+}
+
 /* Element `i` as text. */
 static int print_element(const struct print *print, size_t i, char *buf,
                          size_t size)
@@ -175,10 +184,11 @@ static int print_element(const struct print *print, size_t i, char *buf,
 
     switch (dtn_dtype_kind(dtype)) {
     case DTN_DTYPE_FLOAT:
-        return snprintf(buf, size, "%.6g", dtn_load(dtype, small, i));
+        return snprintf(buf, size, "%.6g", print_float(dtype, small, i));
     case DTN_DTYPE_COMPLEX:
-        return snprintf(buf, size, "%.6g%+.6gi", dtn_load(half, small, 2 * i),
-                        dtn_load(half, small, 2 * i + 1));
+        return snprintf(buf, size, "%.6g%+.6gi",
+                        print_float(half, small, 2 * i),
+                        print_float(half, small, 2 * i + 1));
     case DTN_DTYPE_SIGNED:
         return snprintf(buf, size, "%" PRId64, dtn_load_int(dtype, small, i));
     case DTN_DTYPE_UNSIGNED:

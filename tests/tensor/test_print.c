@@ -104,11 +104,13 @@ static void dtypes_print(struct job *job, const struct dtensor_mesh *world)
                   "f64[0]  S(0)  on world(world=4)\n[]\n");
 }
 
-/* Bits that an addition of zeros would change; terms; ranks outside. */
+/* Bits that an addition of zeros would change; a NaN, which has no sign in
+ * NumPy's text; terms; ranks outside.
+ */
 static void values_print(struct job *job, const struct dtensor_mesh *world,
                          const struct dtensor_mesh *grid)
 {
-    const float values[] = { -0.0f, NAN, 1e-20f, INFINITY };
+    const float values[] = { -0.0f, -NAN, 1e-20f, INFINITY };
     const int two[] = { 2, 3 };
     const struct dtensor_mesh *part;
     struct dtensor_spec spec;
