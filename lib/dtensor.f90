@@ -18,7 +18,7 @@ module dtensor
     use, intrinsic :: iso_c_binding
     use, intrinsic :: iso_fortran_env, only: output_unit
     implicit none
-    private :: c_text, output_unit
+    private :: c_text, op_args_read, output_unit
     integer, parameter :: DTENSOR_MAX_DIMS = 8
 
     enum, bind(C) ! errors
@@ -56,6 +56,15 @@ module dtensor
         integer(c_int) :: dtype, ndim
         integer(c_int64_t) :: shape(DTENSOR_MAX_DIMS)
         type(dtensor_placement) :: placement(DTENSOR_MAX_DIMS)
+    end type
+
+    type, bind(C) :: dtensor_op_args
+        integer(c_int) :: ndims, dim(DTENSOR_MAX_DIMS), keep, ndim
+        integer(c_int64_t) :: shape(DTENSOR_MAX_DIMS), count, start, end, step
+        real(c_double) :: p, value
+        integer(c_int) :: causal
+        real(c_double) :: low, high, eps
+        integer(c_int) :: dtype, reduction
     end type
 
     interface ! what takes no text is the function of C itself
@@ -553,6 +562,73 @@ contains
             end function
         end interface
         rc = c_redistribute(t, c_text(placements), to, err)
+    end function
+
+    ! Any operator, with one result, as dtensor_op('sum', [x], 'dim=0', t, err).
+    ! The arguments are those of dtensor_op_args_parse(3), '' is none.
+    integer(c_int) function dtensor_op(op, inputs, args, t, err) result(rc)
+        character(*), intent(in) :: op, args
+        type(c_ptr), intent(in) :: inputs(:)
+        type(c_ptr), intent(inout) :: t
+        type(dtensor_error), intent(inout) :: err
+        interface
+            integer(c_int) function c_op(op, nin, inputs, args, nout, t, err) &
+                bind(C, name="dtensor_op")
+                import :: c_ptr, c_int, c_char, dtensor_error, dtensor_op_args
+                character(kind=c_char), intent(in) :: op(*)
+                integer(c_int), value, intent(in) :: nin, nout
+                type(c_ptr), intent(in) :: inputs(*)
+                type(dtensor_op_args), intent(in) :: args
+                type(c_ptr), intent(inout) :: t
+                type(dtensor_error), intent(inout) :: err
+            end function
+        end interface
+        type(dtensor_op_args) :: read
+
+        rc = op_args_read(args, read, err)
+        if (rc == 0) rc = c_op(c_text(op), int(size(inputs), c_int), inputs, &
+            read, 1_c_int, t, err)
+    end function
+
+    ! The same into a tensor that exists: dtensor_op_into('add_', [t, x], '', t,
+    ! err).
+    integer(c_int) function dtensor_op_into(op, inputs, args, t, err) &
+        result(rc)
+        character(*), intent(in) :: op, args
+        type(c_ptr), intent(in) :: inputs(:), t
+        type(dtensor_error), intent(inout) :: err
+        interface
+            integer(c_int) function c_into(op, nin, inputs, args, nout, t, &
+                err) bind(C, name="dtensor_op_into")
+                import :: c_ptr, c_int, c_char, dtensor_error, dtensor_op_args
+                character(kind=c_char), intent(in) :: op(*)
+                integer(c_int), value, intent(in) :: nin, nout
+                type(c_ptr), intent(in) :: inputs(*), t
+                type(dtensor_op_args), intent(in) :: args
+                type(dtensor_error), intent(inout) :: err
+            end function
+        end interface
+        type(dtensor_op_args) :: read
+
+        rc = op_args_read(args, read, err)
+        if (rc == 0) rc = c_into(c_text(op), int(size(inputs), c_int), inputs, &
+            read, 1_c_int, t, err)
+    end function
+
+    integer(c_int) function op_args_read(text, args, err) result(rc)
+        character(*), intent(in) :: text
+        type(dtensor_op_args), intent(out) :: args
+        type(dtensor_error), intent(inout) :: err
+        interface
+            integer(c_int) function c_parse(text, args, err) &
+                bind(C, name="dtensor_op_args_parse")
+                import :: c_int, c_char, dtensor_error, dtensor_op_args
+                character(kind=c_char), intent(in) :: text(*)
+                type(dtensor_op_args), intent(out) :: args
+                type(dtensor_error), intent(inout) :: err
+            end function
+        end interface
+        rc = c_parse(c_text(text), args, err)
     end function
 
     ! Print a tensor on the standard output, after what the program has printed.

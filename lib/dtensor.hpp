@@ -366,30 +366,62 @@ inline bool equal(const tensor &a, const tensor &b)
 
 /* ---------------------------------------------------------- operators --- */
 
-/* The operator of that name, with one output: op("softmax", {&x}, args). */
-inline tensor op(const char *name, std::initializer_list<const tensor *> in,
-                 const dtensor_op_args &args = dtensor_op_args())
+/* An input of an operator: a tensor, or one of a tape, as tape.grad(w). */
+class operand {
+public:
+    operand(const tensor *t) : t_(t->get()) {}
+    operand(const ::dtensor *t) : t_(t) {}
+    const ::dtensor *get() const { return t_; }
+
+private:
+    const ::dtensor *t_;
+};
+
+/* Arguments of an operator: a struct, or as text, "dim=0,keep=1". */
+class op_args : public dtensor_op_args {
+public:
+    op_args() : dtensor_op_args() {}
+    op_args(const dtensor_op_args &args) : dtensor_op_args(args) {}
+    op_args(const std::string &text) : op_args(text.c_str()) {}
+    op_args(const char *text) : dtensor_op_args()
+    {
+        call([&](auto *err) { return dtensor_op_args_parse(text, this, err); });
+    }
+};
+
+inline std::vector<const ::dtensor *>
+pointers(std::initializer_list<operand> in)
 {
     std::vector<const ::dtensor *> list;
 
-    for (const tensor *t : in)
-        list.push_back(t->get());
+    for (const operand &t : in)
+        list.push_back(t.get());
+    return list;
+}
+
+/* The operator of that name, with one output: op("sum", {&x}, "dim=0"). */
+inline tensor op(const char *name, std::initializer_list<operand> in,
+                 const op_args &args = op_args())
+{
+    const std::vector<const ::dtensor *> list = pointers(in);
+
     return tensor(made<::dtensor>([&](auto **t, auto *err) {
         return dtensor_op(name, static_cast<int>(list.size()), list.data(),
                           &args, 1, t, err);
     }));
 }
 
-/* The same with arguments as text: op("sum", {&x}, "dim=0,keep=1"). */
-inline tensor op(const char *name, std::initializer_list<const tensor *> in,
-                 const std::string &text)
+/* The same into a tensor that exists: op_into("add_", {&w, &step}, w). */
+inline void op_into(const char *name, std::initializer_list<operand> in,
+                    tensor &out, const op_args &args = op_args())
 {
-    dtensor_op_args args = dtensor_op_args();
+    const std::vector<const ::dtensor *> list = pointers(in);
+    ::dtensor *const to[] = {out.get()};
 
     call([&](auto *err) {
-        return dtensor_op_args_parse(text.c_str(), &args, err);
+        return dtensor_op_into(name, static_cast<int>(list.size()), list.data(),
+                               &args, 1, to, err);
     });
-    return op(name, in, args);
 }
 
 inline tensor matmul(const tensor &a, const tensor &b)

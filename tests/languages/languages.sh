@@ -48,6 +48,7 @@ moved 1, left 0
 loaded 1, filled 1
 all 64 on the last rank, first of the tutorial -1.61649
 loss 40, dims 2, gradient 1
+after a step 7.5
 collectives wrong on 0
 messages wrong on 0
 -1: placements: word 1 of \"S(4)\" is \"S(4)\", but the tensor has 1 dimensions
@@ -113,8 +114,9 @@ else
 #include <dtensor.h>
 int main(void)
 {
-    printf("sizes %zu %zu %zu\n", sizeof(struct dtensor_error),
-           sizeof(struct dtensor_placement), sizeof(struct dtensor_spec));
+    printf("sizes %zu %zu %zu %zu\n", sizeof(struct dtensor_error),
+           sizeof(struct dtensor_placement), sizeof(struct dtensor_spec),
+           sizeof(struct dtensor_op_args));
     return 0;
 }
 C
@@ -125,6 +127,7 @@ C
 sum 2016 10 1
 loaded 1
 product  2.50  0.25
+any 10.00  1.50 T
 random T
 given T
 as in the tutorial T

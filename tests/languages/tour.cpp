@@ -69,6 +69,14 @@ static void operators(const dt::context &job)
     if (job.rank() == 0)
         std::printf("loss %g, dims %d, gradient %d\n", value,
                     means.spec().ndim, tape.grad(x) != nullptr);
+    dtensor_op_args twice = dtensor_op_args();
+    twice.value = -2;
+    dt::tensor step = dt::op("scale", { tape.grad(x) }, twice);
+    dt::op_into("add_", { &x, &step }, x);
+    dt::op_into("clamp", { &step }, step, "low=-9,high=-1");
+    value = x.full_tensor<double>()[0] - step.full_tensor<double>()[0];
+    if (job.rank() == 0)
+        std::printf("after a step %g\n", value);
     tape.clear();
 }
 

@@ -30,9 +30,11 @@ contains
     ! The types have the sizes that those of C have; languages.sh compares them.
     subroutine layout()
         type(dtensor_spec) :: spec
+        type(dtensor_op_args) :: args
 
-        if (dtensor_rank(ctx) == 0) print '(a, 3(1x, i0))', 'sizes', &
-            c_sizeof(err), c_sizeof(spec%placement(1)), c_sizeof(spec)
+        if (dtensor_rank(ctx) == 0) print '(a, 4(1x, i0))', 'sizes', &
+            c_sizeof(err), c_sizeof(spec%placement(1)), c_sizeof(spec), &
+            c_sizeof(args)
     end subroutine
 
     subroutine tensors()
@@ -71,7 +73,7 @@ contains
     ! With x of 0.5 an element of the product is 4 * (x * x + 1) * x.
     subroutine operators()
         type(dtensor_spec) :: spec
-        type(c_ptr) :: t(9)
+        type(c_ptr) :: t(10)
         real(c_double) :: whole(4, 4), shares(4, 4)
         integer :: i
 
@@ -89,6 +91,13 @@ contains
         call must(dtensor_full_tensor(t(7), shares, c_sizeof(shares), err))
         if (dtensor_rank(ctx) == 0) print '(a, 2(1x, f5.2))', 'product', &
             whole(1, 1), shares(4, 4)
+        call must(dtensor_op('sum', [t(6)], 'dim=0,keep=1', t(10), err))
+        call must(dtensor_full_tensor(t(10), whole(:, 1), 32_c_size_t, err))
+        call must(dtensor_op_into('add_', [t(2), t(5)], '', t(2), err))
+        call must(dtensor_full_tensor(t(2), shares, c_sizeof(shares), err))
+        if (dtensor_rank(ctx) == 0) print '(a, 2(1x, f5.2), 1x, l1)', 'any', &
+            whole(4, 1), shares(4, 4), dtensor_op('sum', [t(6)], 'dim=x', &
+            t(10), err) == DTENSOR_EINVAL
         call must(dtensor_rand(spec, c_null_ptr, t(8), err))
         call must(dtensor_randn(spec, c_null_ptr, t(9), err))
         call must(dtensor_full_tensor(t(8), whole, c_sizeof(whole), err))
