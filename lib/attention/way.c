@@ -92,9 +92,8 @@ static int whole_infer(const struct dtensor_spec in[3],
                        struct dtensor_error *err)
 {
     struct dtensor_spec whole[3], want[3], out[2];
-    const struct dtensor_op_call call = { .op = "attention", .nin = 3,
-        .in = whole, .args = { .causal = options->causal,
-                               .value = options->scale } };
+    struct dtensor_op_call call = { .op = "attention", .nin = 3, .in = whole,
+        .args = { .causal = options->causal, .value = options->scale } };
     struct dtensor_op_info info;
     int rc;
 
@@ -105,6 +104,9 @@ static int whole_infer(const struct dtensor_spec in[3],
                 .kind = DTENSOR_REPLICATE };
     }
     rc = dtensor_op_infer(&call, want, 2, out, &info, err);
+    call.in = in;                 /* an error shows these placements */
+    if (rc == DTENSOR_EINVAL)
+        dtensor_op_infer(&call, want, 2, out, &info, err);
     if (rc != 0)
         return rc;
     *staysp = true;

@@ -44,7 +44,9 @@ struct dtensor_attention_info {
     double predicted_us[DTENSOR_ATTENTION_METHODS]; /* for each: messages     */
                                /* that do not overlap computation, and the    */
                                /* extra work of the rank with the most work;  */
-                               /* INFINITY: the method is not possible        */
+                               /* INFINITY: the method is not possible, or it */
+                               /* is AUTO or WHOLE, for which none is         */
+                               /* predicted                                   */
     const char *why;           /* reason for the method; static storage       */
 };
 

@@ -230,6 +230,26 @@ static void refused(struct job *job, const char *placements,
     set_destroy(&in);
 }
 
+/* Keys of more heads than queries; the words have the placements of both. */
+static void bad_heads(struct job *job)
+{
+    const struct shapes s = { 1, 2, 16, 16, 4, 4 };
+    const struct shapes more = { 1, 3, 16, 16, 4, 4 };
+    const struct dtensor_mesh *mesh = NULL;
+    struct dtensor *out = NULL;
+    struct set in, other;
+
+    good(dtensor_mesh_find(job->ctx, "world", &mesh, &job->err));
+    in = set_make(job, mesh, "S(2)", "R", DTENSOR_F32, &s);
+    other = set_make(job, mesh, "S(2)", "R", DTENSOR_F32, &more);
+    need(dtensor_attention(in.t[0], other.t[1], other.t[2], NULL, &out,
+                           &job->err) == DTENSOR_EINVAL &&
+         strstr(job->err.text, "attention of 1x2x16x4 f32 S(2), 1x3x16x4 f32 "
+                "S(2)"), "%s", job->err.text);
+    set_destroy(&in);
+    set_destroy(&other);
+}
+
 static void bad_calls(struct job *job)
 {
     const struct shapes s = { 1, 2, 16, 16, 4, 4 };
@@ -329,6 +349,7 @@ static void rank_main(int rank, int n, void *arg)
         two_dimensions(job);
     if (n == 4) {
         bad_calls(job);
+        bad_heads(job);
         predicted(job);
         uneven(job);
     }
