@@ -27,13 +27,24 @@ static int letter_of(const struct dtn_note *note, char c)
            ? note->nin + (c - 'y') : -1;
 }
 
+/* The length of the name or number at the beginning of the text. */
+static size_t word_length(const char *text)
+{
+    size_t n = 0;
+
+    while (isalnum((unsigned char)text[n]) || text[n] == '_' ||
+           text[n] == '.' || text[n] == '-')
+        n++;
+    return n;
+}
+
+/* Read for every call that is noted: strspn() would be its longest part. */
 unsigned dtn_express_names(const char *text, const struct dtn_note *note)
 {
     unsigned bits = 0;
 
     while (*text) {
-        const size_t len = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_"
-                                        "ABCDEFGHIJKLMNOPQRSTUVWXYZ.-");
+        const size_t len = word_length(text);
 
         if (len == 1 && text[1] != '(' && letter_of(note, *text) >= 0)
             bits |= 1u << letter_of(note, *text);

@@ -23,6 +23,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 bool dtn_tape_depends(const struct dtensor_tape *tape,
                       const struct dtn_called *called)
@@ -39,6 +40,15 @@ static bool smooth(const struct dtensor *t)
     return dtn_dtype_kind(t->spec.dtype) == DTN_DTYPE_FLOAT;
 }
 
+/* As much of a text as there is room for.  snprintf() takes several times as
+ * long where libquadmath, which an OpenBLAS loads, has extended it.
+ */
+static void text_copy(char *to, const char *from, size_t size)
+{
+    if (!memccpy(to, from, '\0', size))
+        to[size - 1] = '\0';
+}
+
 static struct dtn_note *note_make(const struct dtensor_tape *tape,
                                   const struct dtn_called *called,
                                   struct dtn_own_backward *own)
@@ -49,9 +59,9 @@ static struct dtn_note *note_make(const struct dtensor_tape *tape,
 
     if (!note)
         return NULL;
-    snprintf(note->op, sizeof note->op, "%s", called->op);
-    snprintf(note->where, sizeof note->where, "%s",
-             tape->recorder.where ? tape->recorder.where : "");
+    text_copy(note->op, called->op, sizeof note->op);
+    text_copy(note->where, tape->recorder.where ? tape->recorder.where : "",
+              sizeof note->where);
     note->scope = tape->ctx->watcher ? tape->ctx->watcher->scope : 0;
     note->nin = called->nin;
     note->nout = called->nout;

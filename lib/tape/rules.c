@@ -237,7 +237,7 @@ static const struct dtn_backward rows[] = {
 static const struct dtn_backward *row_of(const char *op)
 {
     for (size_t i = 0; i < DTN_COUNT(rows); i++)
-        if (strcmp(rows[i].op, op) == 0)
+        if (*rows[i].op == *op && strcmp(rows[i].op, op) == 0)
             return &rows[i];
     return NULL;
 }
