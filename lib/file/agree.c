@@ -34,9 +34,9 @@ int dtn_file_agree(const struct dtensor_mesh *mesh, const char *what, int rc,
         return 0;
     if (least[0] == n)
         return dtn_fail(err, DTENSOR_EINVAL, "%s: ranks see different files "
-                        "(the path has to be on a file system that all hosts "
-                        "share, and nobody may write the file meanwhile)",
-                        what);
+                        "(the path has to be the same on all ranks, on a file "
+                        "system that all hosts share, and nobody may write the "
+                        "file meanwhile)", what);
     if (least[0] == me)
         first = *why;
     first.rank = dtensor_mesh_rank(mesh, least[0]);

@@ -103,9 +103,11 @@ static int view_shape(const struct dtensor_op_call *call,
     if (open >= 0 && known > 0 && all % known == 0)
         map->shape[open] = all / known;
     else if (known != all || open >= 0)
-        return dtn_op_fail(call, err, "%" PRId64 " elements do not become %s",
-                           all, dtn_shape_words(args->ndim, args->shape, text,
-                                                sizeof text));
+        return dtn_op_fail(call, err, "%" PRId64 " elements do not become %s "
+                           "(expected sizes of as many elements, of which one "
+                           "may be -1)", all,
+                           dtn_shape_words(args->ndim, args->shape, text,
+                                           sizeof text));
     return 0;
 }
 

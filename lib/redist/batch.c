@@ -298,6 +298,18 @@ static int batch_run_share(const struct dtensor_batch *batch, int s,
     return rc;
 }
 
+static int take_fail(const char *side, int i, const struct dtensor_spec *has,
+                     const struct dtensor_spec *made,
+                     struct dtensor_error *err)
+{
+    char one[300], other[300];
+
+    return dtn_fail(err, DTENSOR_EINVAL, "batch: the %s of tensor %d is %s, "
+                    "but the batch was made for %s", side, i,
+                    dtn_spec_format(has, one, sizeof one),
+                    dtn_spec_format(made, other, sizeof other));
+}
+
 int dtn_batch_take(struct dtensor_batch *batch, int i,
                    const struct dtensor_spec *src, const void *in,
                    const struct dtensor_spec *dst, void *out,
@@ -305,9 +317,10 @@ int dtn_batch_take(struct dtensor_batch *batch, int i,
 {
     struct dtn_batch_item *item = &batch->item[i];
 
-    if (!dtn_spec_equal(src, &item->src) || !dtn_spec_equal(dst, &item->dst))
-        return dtn_fail(err, DTENSOR_EINVAL, "batch: tensor %d has another "
-                        "spec than the batch was made for", i);
+    if (!dtn_spec_equal(src, &item->src))
+        return take_fail("source", i, src, &item->src, err);
+    if (!dtn_spec_equal(dst, &item->dst))
+        return take_fail("destination", i, dst, &item->dst, err);
     item->in = in;
     item->out = out;
     if (item->sum >= 0)

@@ -215,8 +215,8 @@ static int plan_check(const struct dtensor_spec *src,
                       struct dtensor_error *err)
 {
     if ((unsigned)options->route >= DTENSOR_NROUTES)
-        return dtn_fail(err, DTENSOR_EINVAL, "plan: there is no route %d",
-                        (int)options->route);
+        return dtn_fail(err, DTENSOR_EINVAL, "plan: there is no route %d "
+                        "(see enum dtensor_route)", (int)options->route);
     return dtn_spec_check_same("plan", src, dst, err);
 }
 

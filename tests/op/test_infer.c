@@ -319,7 +319,8 @@ static const struct {
     { "stack", "dim=3", "4x6:f32:R", "there is no dimension 3" },
     { "layer_norm", "", "4x6:f32:R 5:f32:R", "has 5 elements (expected "
       "6)" },
-    { "view", "shape=5x5", "4x6:f32:R", "24 elements do not become 5x5" },
+    { "view", "shape=5x5", "4x6:f32:R", "24 elements do not become 5x5 "
+      "(expected sizes of as many elements, of which one may be -1)" },
     { "view", "shape=24", "6x4:f32:S(0)", "view of 6x4 f32 S(0): the parts "
       "of dimension 0, 6 over 4 ranks, are not parts of 24 (redistribute "
       "to S(1) before)" },

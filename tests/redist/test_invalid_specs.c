@@ -327,7 +327,7 @@ static void plans_refused(struct dtensor_ctx *ctx, struct dtensor_ctx *foreign)
     row("4.4", dtensor_plan_create(&rows, &other, NULL, &out.plan, &why),
         NOT_ALIKE("f32[8,8]"));
     row("4.1", dtensor_plan_create(&rows, &rows, &none, &out.plan, &why),
-        "plan: there is no route 5");
+        "plan: there is no route 5 (see enum dtensor_route)");
     row("4.3", dtensor_plan_create(&max, &sum, &greedy, &out.plan, &why),
         "plan: no greedy route: PyTorch has no step from one reduction to "
         "another (take another, or auto)");

@@ -208,8 +208,9 @@ static void plans(struct room *room, struct dtensor_ctx *foreign)
         "batch: tensor 1 changes its shape, dtype or context (only the mesh "
         "and the placements may change)");
     good(dtensor_batch_create(2, src, dst, &batch, &job->err));
-    row("4.4", dtensor_batch_run(batch, from, to, &why), "batch: tensor 1 has "
-        "another spec than the batch was made for");
+    row("4.4", dtensor_batch_run(batch, from, to, &why), "batch: the source "
+        "of tensor 1 is f32[4,6]  S(0)  on world(world=4), but the batch was "
+        "made for f32[4,6]  S(1)  on world(world=4)");
     dtensor_batch_destroy(batch);
 }
 
