@@ -17,41 +17,58 @@ union total {
     double complex number;
 };
 
-#define CUMULATE(kind, T, field)                                              \
-    static void cumulate_##kind(bool product, void *to, const void *from,     \
-                                int64_t n, union total *total)                \
+/* A row waits 3 cycles for each addition.  So ABREAST neighbouring rows go on
+ * at the same time, or one row alone.
+ */
+enum { ABREAST = 4 };
+
+struct row {
+    void *to;                     /* n results                                */
+    const void *from;             /* n elements; may be `to`                  */
+    union total total;
+};
+
+#define CUMULATE(name, T, W, field, op)                                       \
+    static void name(struct row row[], bool alone, int64_t n)                 \
     {                                                                         \
-        T *out = to;                                                          \
-        const T *in = from;                                                   \
+        const T *in[] = { row[0].from, row[1].from, row[2].from,              \
+                          row[3].from };                                      \
+        T *out[] = { row[0].to, row[1].to, row[2].to, row[3].to };            \
+        W a = row[0].total.field, b = row[1].total.field;                     \
+        W c = row[2].total.field, d = row[3].total.field;                     \
                                                                               \
-        for (int64_t i = 0; i < n; i++) {                                     \
-            total->field = product ? total->field * in[i]                     \
-                                   : total->field + in[i];                    \
-            out[i] = (T)total->field;                                         \
+        for (int64_t i = 0; i < n && alone; i++)                              \
+            out[0][i] = (T)(a = a op in[0][i]);                               \
+        for (int64_t i = 0; i < n && !alone; i++) {                           \
+            out[0][i] = (T)(a = a op in[0][i]);                               \
+            out[1][i] = (T)(b = b op in[1][i]);                               \
+            out[2][i] = (T)(c = c op in[2][i]);                               \
+            out[3][i] = (T)(d = d op in[3][i]);                               \
         }                                                                     \
+        row[0].total.field = a;                                               \
+        row[1].total.field = b;                                               \
+        row[2].total.field = c;                                               \
+        row[3].total.field = d;                                               \
     }
 
-CUMULATE(f32, float, real)
-CUMULATE(f64, double, real)
-CUMULATE(whole, uint64_t, whole)
-CUMULATE(c128, double complex, number)
+CUMULATE(sums_f32, float, double, real, +)
+CUMULATE(sums_f64, double, double, real, +)
+CUMULATE(sums_whole, uint64_t, uint64_t, whole, +)
+CUMULATE(sums_c128, double complex, double complex, number, +)
+CUMULATE(products_f32, float, double, real, *)
+CUMULATE(products_f64, double, double, real, *)
+CUMULATE(products_whole, uint64_t, uint64_t, whole, *)
+CUMULATE(products_c128, double complex, double complex, number, *)
 
-static void cumulate(enum dtensor_dtype work, bool product, void *to,
-                     const void *from, int64_t n, union total *total)
+typedef void cumulate_f(struct row row[], bool alone, int64_t n);
+
+static cumulate_f *cumulate_of(enum dtensor_dtype work, bool product)
 {
     switch (work) {
-    case DTENSOR_F32:
-        cumulate_f32(product, to, from, n, total);
-        break;
-    case DTENSOR_F64:
-        cumulate_f64(product, to, from, n, total);
-        break;
-    case DTENSOR_C128:
-        cumulate_c128(product, to, from, n, total);
-        break;
-    default:
-        cumulate_whole(product, to, from, n, total);
-        break;
+    case DTENSOR_F32: return product ? products_f32 : sums_f32;
+    case DTENSOR_F64: return product ? products_f64 : sums_f64;
+    case DTENSOR_C128: return product ? products_c128 : sums_c128;
+    default: return product ? products_whole : sums_whole;
     }
 }
 
@@ -64,19 +81,33 @@ static union total total_first(enum dtensor_dtype work, bool product)
     return (union total){ .whole = product };
 }
 
-static void row_cumulate(struct dtn_strips *rows, bool product)
+/* The block at hand of the row that is `k` rows further. */
+static char *block_at(const struct dtn_strips *rows, int array, int k)
 {
-    _Alignas(64) char made[DTN_BLOCK_BYTES], room[DTN_BLOCK_BYTES];
-    const enum dtensor_dtype work = rows->how[1].work;
-    union total total = total_first(work, product);
+    return dtn_strips_at(rows, array) + k * rows->outer.step[array] *
+                                        (int64_t)rows->outer.size[array];
+}
 
+static void rows_cumulate(struct dtn_strips *rows, bool product, int count)
+{
+    _Alignas(64) char room[ABREAST][DTN_BLOCK_BYTES];
+    const struct dtn_storage *to = &rows->how[0], *from = &rows->how[1];
+    cumulate_f *cumulate = cumulate_of(from->work, product);
+    struct row row[ABREAST] = { { 0 } };
+
+    for (int k = 0; k < count; k++)
+        row[k].total = total_first(from->work, product);
     for (bool on = dtn_strips_block(rows); on;
          on = dtn_strips_next_block(rows)) {
-        void *to = dtn_strips_place(rows, 0, made);
-
-        cumulate(work, product, to, dtn_strips_load(rows, 1, room), rows->n,
-                 &total);
-        dtn_strips_store(rows, 0, to, made);
+        for (int k = 0; k < count; k++) {
+            row[k].from = dtn_block_load(from, block_at(rows, 1, k), rows->n,
+                                         room[k]);
+            row[k].to = dtn_block_place(to, block_at(rows, 0, k), room[k]);
+        }
+        cumulate(row, count < ABREAST, rows->n);
+        for (int k = 0; k < count; k++)
+            if (row[k].to == room[k])
+                dtn_block_store(to, block_at(rows, 0, k), rows->n, room[k]);
     }
 }
 
@@ -102,12 +133,14 @@ void dtn_cumulate(bool product, const struct dtn_array *out,
 
     dtn_strips_begin(&rows, arrays, 2, 1u << dim);
     for (bool more = dtn_strips_first(&rows); more;
-         more = dtn_strips_skip(&rows, count ? count : 1)) {
+         more = dtn_strips_skip(&rows, count)) {
         count = out->dtype == in->dtype ? dtn_bundle_strips(&rows, 1) : 0;
-        if (count)
+        if (count) {
             bundle_cumulate(&rows, product, count);
-        else
-            row_cumulate(&rows, product);
+            continue;
+        }
+        count = dtn_strips_beside(&rows) < ABREAST ? 1 : ABREAST;
+        rows_cumulate(&rows, product, (int)count);
     }
 }
 

@@ -300,7 +300,8 @@ static void test_triangles(void)
 
 static int cumulate_wrong(enum dtensor_dtype dtype, bool product)
 {
-    const int64_t shape[] = { 3, rand_below(&seed, 2) ? 5 : 700, 2 };
+    const int64_t shape[] = { 3, rand_below(&seed, 2) ? 5 : 700,
+                              rand_below(&seed, 2) ? 2 : 7 };
     struct dtn_array in = filled(dtype, 3, shape);
     struct dtn_array out = filled(dtype, 3, shape);
     int64_t index[3] = { 0 };
