@@ -9,6 +9,7 @@
  */
 #include "base/copy.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -64,13 +65,19 @@ void dtn_copy_fence(void)
     _mm_sfence();
 }
 
-/* Stores of 16 bytes take 1.7 times as long. */
+/* Stores of 16 bytes take 1.7 times as long.  The words of a short element are
+ * put together in a register: they have just been stored one by one, and a load
+ * of four waits for all.
+ */
 __attribute__((target("avx")))
 static size_t lines_by_32(unsigned char *to, const uint64_t line[],
-                          size_t bytes)
+                          bool is_short, size_t bytes)
 {
-    const __m256i low = _mm256_loadu_si256((const void *)line);
-    const __m256i high = _mm256_loadu_si256((const void *)(line + 4));
+    const __m256i word = _mm256_set1_epi64x((long long)line[0]);
+    const __m256i low = is_short ? word
+                                 : _mm256_loadu_si256((const void *)line);
+    const __m256i high = is_short ? word
+                                  : _mm256_loadu_si256((const void *)(line + 4));
     size_t at;
 
     for (at = 0; bytes - at >= LINE; at += LINE) {
@@ -80,12 +87,15 @@ static size_t lines_by_32(unsigned char *to, const uint64_t line[],
     return at;
 }
 
-static size_t lines(unsigned char *to, const uint64_t line[], size_t bytes)
+static size_t lines(unsigned char *to, const uint64_t line[], bool is_short,
+                    size_t bytes)
 {
-    return __builtin_cpu_supports("avx") ? lines_by_32(to, line, bytes) : 0;
+    return __builtin_cpu_supports("avx")
+        ? lines_by_32(to, line, is_short, bytes) : 0;
 }
 #else
-static size_t lines(unsigned char *to, const uint64_t line[], size_t bytes)
+static size_t lines(unsigned char *to, const uint64_t line[], bool is_short,
+                    size_t bytes)
 {
     return 0;
 }
@@ -140,7 +150,7 @@ void dtn_copy_spread(void *dst, const void *element, size_t size, size_t count)
     size_t at;
 
     line_fill(line, element, size);
-    for (at = lines(to, line, bytes); bytes - at >= LINE; at += LINE)
+    for (at = lines(to, line, size <= sizeof *line, bytes); bytes - at >= LINE; at += LINE)
         memcpy(to + at, line, LINE);
     memcpy(to + at, line, bytes - at);
 }
