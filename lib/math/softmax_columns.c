@@ -4,6 +4,8 @@
  * KiB.  It is copied, and widened, from where the columns lie.  Three passes
  * over it find the largest elements, make and add the exponentials, and write
  * the results.  Longer columns are several tiles, which each pass copies again.
+ * Short columns are up to eight tiles, of 128 elements together, which stay in
+ * the L1 cache: each pass waits for the last results of the one before.
  */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)
 #pragma GCC optimize("O3", "fp-contract=off", "no-trapping-math")
@@ -12,6 +14,7 @@
 #include "math/softmax_columns.h"
 #include "math/block.h"
 #include "math/functions.h"
+#include "math/totals.h"
 #include "math/widen.h"
 #include "math/width.h"
 #include "base/dtype.h"
@@ -22,7 +25,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { WIDE_BYTES = 128, LONG = 1024 };
+enum { WIDE_BYTES = 128, LONG = 1024, TILES = 8, SHORT = 128 };
 #define WIDE(T) (WIDE_BYTES / (int)sizeof(T))
 
 /* The next loop is over a row of a tile.  If GCC unrolls it first, it makes no
@@ -39,13 +42,12 @@ struct columns_loops {
     /* n rows, `apart` from one to the next, to a tile; and the largest yet */
     void (*take[2])(void *tile, const void *from, int64_t apart, int64_t n,
                     void *most);
-    /* a block of a tile, whose exponentials it may keep; `total` is added to */
-    void (*exp[2])(void *tile, int64_t n, bool keep, const void *most,
-                   double total[]);
+    /* the exponentials of n rows of a tile, which they may replace */
+    void (*exp[2])(void *to, const void *tile, int64_t n, const void *most);
     void (*finish[2])(bool logarithm, void *to, int64_t apart, const void *tile,
                       int64_t n, const void *most, const double ends[]);
-    /* what the end of each column needs of its sum */
-    void (*ends)(bool logarithm, double total[]);
+    /* what the end of each of n columns needs of its sum; false: one is a NaN */
+    bool (*ends)(bool logarithm, double total[], int64_t n);
 };
 
 /* A CPU does not foresee rows that are far apart.  When row i of n is read or
@@ -70,9 +72,20 @@ struct tile {
     int64_t wide;                 /* numbers of a row of the tile             */
     struct dtn_columns of;        /* the columns                              */
     bool logarithm;
+    char *x;                      /* element by element                       */
+    char *room;                   /* for exponentials that are not kept       */
+    double *total;                /* sum of exponentials of each column       */
     _Alignas(64) char most[WIDE_BYTES]; /* of each column, of type `how.work` */
-    double total[WIDE(float)];    /* sum of exponentials of each column       */
-    _Alignas(64) char x[LONG * WIDE_BYTES]; /* element by element             */
+};
+
+/* Tiles that are computed together. */
+struct tiles {
+    int count;                    /* of `tile`                                */
+    int64_t columns;              /* of all of them                           */
+    struct tile tile[TILES];
+    double total[TILES * WIDE(float)];    /* tile by tile, without gaps       */
+    _Alignas(64) char x[LONG * WIDE_BYTES]; /* the same                       */
+    _Alignas(64) char room[DTN_BLOCK * WIDE_BYTES];       /* of one at a time */
 };
 
 bool dtn_softmax_columns_ok(enum dtensor_dtype dtype)
@@ -140,12 +153,18 @@ static void tile_take(struct tile *t, int64_t first, int64_t n)
     t->loops->take[t->is_f64](t->x, t->x, t->wide, n, t->most);
 }
 
+/* Their sums have the order, and so the bits, of those of rows. */
 static void tile_exp(struct tile *t, int64_t n, double total[])
 {
-    for (int64_t i = 0; i < n; i += DTN_BLOCK)
-        t->loops->exp[t->is_f64](t->x + i * WIDE_BYTES,
-                                 n - i < DTN_BLOCK ? n - i : DTN_BLOCK,
-                                 !t->logarithm, t->most, total);
+    for (int64_t i = 0; i < n; i += DTN_BLOCK) {
+        const int64_t left = n - i < DTN_BLOCK ? n - i : DTN_BLOCK;
+        char *x = t->x + i * WIDE_BYTES;
+        char *made = t->logarithm ? t->room : x;
+
+        t->loops->exp[t->is_f64](made, x, left, t->most);
+        dtn_total_columns(DTN_TOTAL_SUM, t->how.work, made, t->wide, left,
+                          t->wide, total);
+    }
 }
 
 static void tile_finish(struct tile *t, int64_t first, int64_t n)
@@ -168,36 +187,29 @@ static int64_t some(const struct tile *t, int64_t first)
     return t->of.n - first < LONG ? t->of.n - first : LONG;
 }
 
-/* A NaN makes the sum of its column one.  Its sign would not be that of a row,
- * where sums have another order of operands.
+/* The largest elements, the sums, and what becomes of them; columns of several
+ * tiles are read again.  False: a NaN made the sum of its column one.  Its sign
+ * would not be that of a row, where sums have another order of operands.
  */
-static bool any_nan(const struct tile *t)
+static bool tiles_totals(struct tiles *all)
 {
-    bool any = false;
-
-    for (int64_t k = 0; k < t->wide; k++)
-        any |= isnan(t->total[k]);
-    return any;
-}
-
-/* The largest elements and the sums; columns of several tiles are read again.
- */
-static void tile_totals(struct tile *t)
-{
-    for (int64_t i = 0; i < t->of.n; i += LONG)
-        tile_take(t, i, some(t, i));
-    for (int64_t i = 0; i < t->of.n; i += LONG) {
-        if (t->of.n > LONG)
+    for (struct tile *t = all->tile; t < all->tile + all->count; t++)
+        for (int64_t i = 0; i < t->of.n; i += LONG)
             tile_take(t, i, some(t, i));
-        tile_exp(t, some(t, i), t->total);
-    }
+    for (struct tile *t = all->tile; t < all->tile + all->count; t++)
+        for (int64_t i = 0; i < t->of.n; i += LONG) {
+            if (t->of.n > LONG)
+                tile_take(t, i, some(t, i));
+            tile_exp(t, some(t, i), t->total);
+        }
+    return all->tile->loops->ends(all->tile->logarithm, all->total,
+                                  all->columns);
 }
 
 static void tile_results(struct tile *t)
 {
     double known[WIDE(float)] = { 0 };
 
-    t->loops->ends(t->logarithm, t->total);
     for (int64_t i = 0; i < t->of.n; i += LONG) {
         if (t->of.n > LONG)
             tile_take(t, i, some(t, i));
@@ -207,20 +219,8 @@ static void tile_results(struct tile *t)
     }
 }
 
-static void tile_begin(struct tile *t, bool logarithm,
-                       const struct dtn_columns *columns)
+static void tile_begin(struct tile *t)
 {
-    const enum dtensor_dtype work = dtn_block_type(columns->dtype);
-
-    t->loops = widths[dtn_width()];
-    t->how = (struct dtn_storage){ columns->dtype, work, 1 };
-    t->is_f64 = work == DTENSOR_F64;
-    t->wide = t->is_f64 ? WIDE(double) : WIDE(float);
-    t->logarithm = logarithm;
-    t->of = *columns;
-    if (t->of.count > t->wide)
-        t->of.count = t->wide;
-    memset(t->total, 0, sizeof t->total);
     for (int k = 0; k < t->wide; k++)
         if (t->is_f64)
             ((double *)(void *)t->most)[k] = (double)-INFINITY;
@@ -228,31 +228,70 @@ static void tile_begin(struct tile *t, bool logarithm,
             ((float *)(void *)t->most)[k] = -INFINITY;
 }
 
+/* How many tiles go together. */
+static int tiles_count(const struct dtn_columns *columns, int64_t wide)
+{
+    const int64_t fit = SHORT / columns->n;
+    const int64_t whole = columns->count / wide;
+    const int64_t count = fit < whole ? fit : whole;
+
+    return count > TILES ? TILES : count > 1 ? (int)count : 1;
+}
+
+static void tiles_begin(struct tiles *all, bool logarithm,
+                        const struct dtn_columns *columns)
+{
+    const enum dtensor_dtype work = dtn_block_type(columns->dtype);
+    struct tile t = {
+        .loops = widths[dtn_width()],
+        .how = { columns->dtype, work, 1 }, .is_f64 = work == DTENSOR_F64,
+        .wide = work == DTENSOR_F64 ? WIDE(double) : WIDE(float),
+        .of = *columns, .logarithm = logarithm,
+        .x = all->x, .room = all->room, .total = all->total };
+    const int64_t size = (int64_t)dtn_dtype_size(columns->dtype);
+
+    all->count = tiles_count(columns, t.wide);
+    if (t.of.count > t.wide)
+        t.of.count = t.wide;
+    all->columns = all->count * t.of.count;
+    tile_begin(&t);
+    for (int i = 0; i < all->count; i++) {
+        all->tile[i] = t;
+        memset(t.total, 0, WIDE(float) * sizeof *t.total);
+        t.of.in += t.wide * size;
+        t.of.out += t.wide * size;
+        t.x += t.of.n * WIDE_BYTES;
+        t.total += t.wide;
+    }
+}
+
 int64_t dtn_softmax_columns(bool logarithm, const struct dtn_columns *columns)
 {
-    struct tile t;                        /* initialised as far as it is used */
+    struct tiles all;                     /* initialised as far as it is used */
 
-    tile_begin(&t, logarithm, columns);
-    tile_totals(&t);
-    if (any_nan(&t))
+    tiles_begin(&all, logarithm, columns);
+    if (!tiles_totals(&all))
         return 0;
-    tile_results(&t);
-    return t.of.count;
+    for (int i = 0; i < all.count; i++)
+        tile_results(&all.tile[i]);
+    return all.columns;
 }
 
 int64_t dtn_logsumexp_columns(const struct dtn_columns *columns, double sum[])
 {
-    struct tile t;                        /* initialised as far as it is used */
+    struct tiles all;                     /* initialised as far as it is used */
 
-    tile_begin(&t, true, columns);
-    tile_totals(&t);
-    if (any_nan(&t))
+    tiles_begin(&all, true, columns);
+    if (!tiles_totals(&all))
         return 0;
-    t.loops->ends(true, t.total);
-    for (int64_t k = 0; k < t.of.count; k++)
-        sum[k] = t.total[k] + (t.is_f64
-                                   ? ((const double *)(const void *)t.most)[k]
-                                   : (double)((const float *)(const void *)
-                                              t.most)[k]);
-    return t.of.count;
+    for (int64_t k = 0; k < all.columns; k++) {
+        const struct tile *t = &all.tile[k / all.tile->wide];
+        const int64_t i = k % t->wide;
+
+        sum[k] = all.total[k] +
+                 (t->is_f64 ? ((const double *)(const void *)t->most)[i]
+                            : (double)((const float *)(const void *)
+                                       t->most)[i]);
+    }
+    return all.columns;
 }

@@ -33,7 +33,7 @@ int64_t dtn_softmax_columns(bool logarithm, const struct dtn_columns *columns);
 /* The logarithm of the sum of exponentials of some of the columns, how many as
  * above, at most DTN_SOFTMAX_COLUMNS; `out` is not used.
  */
-enum { DTN_SOFTMAX_COLUMNS = 32 };
+enum { DTN_SOFTMAX_COLUMNS = 256 };
 int64_t dtn_logsumexp_columns(const struct dtn_columns *columns, double sum[]);
 
 #endif

@@ -2,9 +2,7 @@
  *
  * Included once for each width with LANES_TARGET, the attribute that asks the
  * compiler for it, and LANES_NAME(x), which keeps the names apart.  Rows of a
- * tile have WIDE(T) numbers.  The sum of a column has the 32 lanes of a block
- * that totals_lanes.h describes: so it has the bits of a row's.  Lanes without
- * an element would add 0: they are left out.
+ * tile have WIDE(T) numbers.
  */
 #define LOOPS(kind, T)                                                        \
     LANES_TARGET static void LANES_NAME(take_##kind)(                         \
@@ -29,53 +27,17 @@
         }                                                                     \
         memcpy(most, best, sizeof best);                                      \
     }                                                                         \
-    LANES_TARGET static inline void LANES_NAME(first_##kind)(                 \
-        double sum[], const T made[])                                         \
-    {                                                                         \
-        ACROSS                                                                \
-        for (int k = 0; k < WIDE(T); k++)                                     \
-            sum[k] = (double)made[k];                                         \
-    }                                                                         \
-    LANES_TARGET static inline void LANES_NAME(add_##kind)(                   \
-        double sum[], const T made[])                                         \
-    {                                                                         \
-        ACROSS                                                                \
-        for (int k = 0; k < WIDE(T); k++)                                     \
-            sum[k] += (double)made[k];                                        \
-    }                                                                         \
-    LANES_TARGET static void LANES_NAME(join_##kind)(                         \
-        double lane[][WIDE(T)], int64_t n, double total[])                    \
-    {                                                                         \
-        for (int half = 16; half > 0; half /= 2)                              \
-            for (int j = 0; j < half && j + half < n; j++)                    \
-                ACROSS                                                        \
-                for (int k = 0; k < WIDE(T); k++)                             \
-                    lane[j][k] += lane[j + half][k];                          \
-        ACROSS                                                                \
-        for (int k = 0; k < WIDE(T); k++)                                     \
-            total[k] += lane[0][k];                                           \
-    }                                                                         \
     LANES_TARGET static void LANES_NAME(exp_##kind)(                          \
-        void *at, int64_t n, bool keep, const void *mostp, double total[])    \
+        void *to, const void *from, int64_t n, const void *mostp)             \
     {                                                                         \
-        const T *most = mostp;                                                \
-        T *tile = at, room[WIDE(T)];                                          \
-        double lane[32][WIDE(T)];                                             \
+        const T *most = mostp, *tile = from;                                  \
+        T *made = to;                                                         \
                                                                               \
-        for (int64_t i = 0; i < n; i++) {                                     \
-            const T *x = tile + i * WIDE(T);                                  \
-            T *made = keep ? tile + i * WIDE(T) : room;                       \
-            double *sum = lane[i % 32];                                       \
-                                                                              \
+        for (int64_t i = 0; i < n; i++)                                       \
             ACROSS                                                            \
             for (int k = 0; k < WIDE(T); k++)                                 \
-                made[k] = dtn_exp_below_##kind(x[k] - most[k]);               \
-            if (i < 32)                                                       \
-                LANES_NAME(first_##kind)(sum, made);                          \
-            else                                                              \
-                LANES_NAME(add_##kind)(sum, made);                            \
-        }                                                                     \
-        LANES_NAME(join_##kind)(lane, n, total);                              \
+                made[i * WIDE(T) + k] =                                       \
+                    dtn_exp_below_##kind(tile[i * WIDE(T) + k] - most[k]);    \
     }                                                                         \
     LANES_TARGET static void LANES_NAME(finish_##kind)(                       \
         bool logarithm, void *to, int64_t apart, const void *from, int64_t n, \
@@ -109,14 +71,22 @@
 LOOPS(f32, float)
 LOOPS(f64, double)
 
-LANES_TARGET static void LANES_NAME(ends)(bool logarithm, double total[])
+LANES_TARGET static bool LANES_NAME(ends)(bool logarithm, double total[],
+                                          int64_t n)
 {
-    ACROSS
-    for (int k = 0; k < WIDE(float) && logarithm; k++)
+    int64_t nans = 0;
+
+    for (int64_t k = 0; k < n; k++)
+        nans += total[k] != total[k];
+    if (nans > 0)
+        return false;
+    DTN_INDEPENDENT
+    for (int64_t k = 0; k < n && logarithm; k++)
         total[k] = dtn_log_f64(total[k]);
-    ACROSS
-    for (int k = 0; k < WIDE(float) && !logarithm; k++)
+    DTN_INDEPENDENT
+    for (int64_t k = 0; k < n && !logarithm; k++)
         total[k] = 1 / total[k];
+    return true;
 }
 
 static const struct columns_loops LANES_NAME(loops) = {

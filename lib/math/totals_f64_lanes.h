@@ -102,8 +102,8 @@ LANES_TARGET INLINE __mmask8 LANES_NAME(some_of_8)(int64_t n)
     }
 #define FOLD_COLUMNS(name, kind, T, first, more, join, step)                  \
     LANES_TARGET INLINE void LANES_NAME(name##_some_##kind)(                  \
-        const T *x, int64_t apart, int64_t n, const __mmask8 some[8],         \
-        bool whole, double total[])                                           \
+        const T *x, int64_t apart, int64_t n, int vectors,                    \
+        const __mmask8 some[8], bool whole, double total[])                   \
     {                                                                         \
         const double m = 0;                                                   \
         const int lanes = total_lanes(n);                                     \
@@ -113,10 +113,10 @@ LANES_TARGET INLINE __mmask8 LANES_NAME(some_of_8)(int64_t n)
         for (int c = 0; c < lanes; c++) {                                     \
             __m512d t[8];                                                     \
                                                                               \
-            for (int w = 0; w < 8; w++)                                       \
+            for (int w = 0; w < vectors; w++)                                 \
                 t[w] = _mm512_set1_pd(first);                                 \
             for (int64_t i = total_order[c * 32 / lanes]; i < n; i += 32)     \
-                for (int w = 0; w < 8; w++) {                                 \
+                for (int w = 0; w < vectors; w++) {                           \
                     const __m512d e = LOAD_8_##kind(whole ? 0xff : some[w],   \
                                                     x + i * apart + 8 * w);   \
                                                                               \
@@ -124,15 +124,15 @@ LANES_TARGET INLINE __mmask8 LANES_NAME(some_of_8)(int64_t n)
                 }                                                             \
             for (int odd = c; odd & 1; odd >>= 1) {                           \
                 top--;                                                        \
-                for (int w = 0; w < 8; w++)                                   \
+                for (int w = 0; w < vectors; w++)                             \
                     t[w] = _mm512_##join##_pd(lane[top][w], t[w]);            \
             }                                                                 \
-            for (int w = 0; w < 8; w++)                                       \
+            for (int w = 0; w < vectors; w++)                                 \
                 lane[top][w] = t[w];                                          \
             top++;                                                            \
         }                                                                     \
         (void)m;                                                              \
-        for (int w = 0; w < 8; w++)                                           \
+        for (int w = 0; w < vectors; w++)                                     \
             _mm512_mask_storeu_pd(total + 8 * w, some[w], _mm512_##join##_pd( \
                 _mm512_maskz_loadu_pd(some[w], total + 8 * w), lane[0][w]));  \
     }                                                                         \
@@ -147,11 +147,17 @@ LANES_TARGET INLINE __mmask8 LANES_NAME(some_of_8)(int64_t n)
             for (int w = 0; w < 8; w++)                                       \
                 some[w] = LANES_NAME(some_of_8)(width - k - 8 * w);           \
             if (width - k >= 64)                                              \
-                LANES_NAME(name##_some_##kind)(x + k, apart, n, some, true,   \
-                                               total + k);                    \
+                LANES_NAME(name##_some_##kind)(x + k, apart, n, 8, some,      \
+                                               true, total + k);              \
+            else if (width - k == 32)                                         \
+                LANES_NAME(name##_some_##kind)(x + k, apart, n, 4, some,      \
+                                               true, total + k);              \
+            else if (width - k == 16)                                         \
+                LANES_NAME(name##_some_##kind)(x + k, apart, n, 2, some,      \
+                                               true, total + k);              \
             else                                                              \
-                LANES_NAME(name##_some_##kind)(x + k, apart, n, some, false,  \
-                                               total + k);                    \
+                LANES_NAME(name##_some_##kind)(x + k, apart, n, 8, some,      \
+                                               false, total + k);             \
         }                                                                     \
     }
 #else
