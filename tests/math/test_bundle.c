@@ -81,9 +81,11 @@ static void test_rows(enum dtensor_dtype dtype)
 {
     int differ = 0;
 
-    for (int i = 0; i < 12; i++) {
-        const int64_t shape[] = { i == 0 ? LONG : 2 + rand_below(&seed, LONG),
-                                  i == 0 ? WIDE : 1 + rand_below(&seed, WIDE) };
+    for (int i = 0; i < 15; i++) {
+        const bool many = i % 3 == 2;               /* short columns */
+        const int64_t shape[] = {
+            i == 0 ? LONG : 2 + rand_below(&seed, many ? 40 : LONG),
+            i == 0 ? WIDE : 1 + rand_below(&seed, many ? 300 : WIDE) };
         struct dtn_array in = sample_new(&seed, dtype, 2, shape, false);
 
         sample_fill(&seed, &in, false);
