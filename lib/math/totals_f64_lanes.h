@@ -77,9 +77,9 @@ LANES_TARGET INLINE __mmask8 LANES_NAME(some_of_8)(int64_t n)
         fold(g, kind, 24, more);                                              \
         fold(h, kind, 28, more);                                              \
     } while (0)
-#define FOLD_BLOCK(name, kind, T, first, more, join, step)                    \
-    LANES_TARGET INLINE double LANES_NAME(name##_block_##kind)(               \
-        const T *array, int64_t n, double total, double m)                    \
+#define FOLD_LANES(name, kind, T, first, more, join)                          \
+    LANES_TARGET INLINE __m256d LANES_NAME(name##_lanes_##kind)(              \
+        const T *array, int64_t n, double m)                                  \
     {                                                                         \
         __m256d a = _mm256_set1_pd(first), b = a, c = a, d = a;               \
         __m256d e = a, f = a, g = a, h = a;                                   \
@@ -88,17 +88,44 @@ LANES_TARGET INLINE __mmask8 LANES_NAME(some_of_8)(int64_t n)
             FOLD_32(FOLD_4, kind, more);                                      \
         if (n > 0)                                                            \
             FOLD_32(FOLD_REST, kind, more);                                   \
+        (void)m;                                                              \
         a = _mm256_##join##_pd(_mm256_##join##_pd(a, e),                      \
                                _mm256_##join##_pd(c, g));                     \
         b = _mm256_##join##_pd(_mm256_##join##_pd(b, f),                      \
                                _mm256_##join##_pd(d, h));                     \
-        a = _mm256_##join##_pd(a, b);                                         \
+        return _mm256_##join##_pd(a, b);                                      \
+    }
+/* The last four lanes of two blocks are joined at once. */
+#define FOLD_ROW(name, kind, T, first, more, join, step)                      \
+    FOLD_LANES(name, kind, T, first, more, join)                              \
+    LANES_TARGET INLINE double LANES_NAME(name##_blocks_##kind)(              \
+        const T *x, int64_t n, const T *y, int64_t rest, double total,        \
+        double m)                                                             \
+    {                                                                         \
+        const __m256d a = LANES_NAME(name##_lanes_##kind)(x, n, m);           \
+        const __m256d b = rest ? LANES_NAME(name##_lanes_##kind)(y, rest, m)  \
+                               : a;                                           \
+        const __m256d two = _mm256_##join##_pd(                               \
+            _mm256_permute2f128_pd(a, b, 0x20),                               \
+            _mm256_permute2f128_pd(a, b, 0x31));                              \
+        const __m256d one = _mm256_##join##_pd(_mm256_unpacklo_pd(two, two),  \
+                                               _mm256_unpackhi_pd(two, two)); \
                                                                               \
-        const __m128d two = _mm_##join##_pd(_mm256_castpd256_pd128(a),        \
-                                            _mm256_extractf128_pd(a, 1));     \
+        total = total JOIN_##join one[0];                                     \
+        return rest ? total JOIN_##join one[2] : total;                       \
+    }                                                                         \
+    LANES_TARGET static double LANES_NAME(name##_##kind)(                     \
+        const void *elements, int64_t n, double total, double m)              \
+    {                                                                         \
+        const T *array = elements;                                            \
                                                                               \
-        (void)m;                                                              \
-        return total JOIN_##join (two[0] JOIN_##join two[1]);                 \
+        for (; n >= 2 * DTN_BLOCK; n -= 2 * DTN_BLOCK, array += 2 * DTN_BLOCK)\
+            total = LANES_NAME(name##_blocks_##kind)(                         \
+                array, DTN_BLOCK, array + DTN_BLOCK, DTN_BLOCK, total, m);    \
+        for (; n > 0; n -= DTN_BLOCK, array += DTN_BLOCK)                     \
+            total = LANES_NAME(name##_blocks_##kind)(                         \
+                array, n < DTN_BLOCK ? n : DTN_BLOCK, NULL, 0, total, m);     \
+        return total;                                                         \
     }
 #define FOLD_COLUMNS(name, kind, T, first, more, join, step)                  \
     LANES_TARGET INLINE void LANES_NAME(name##_some_##kind)(                  \
@@ -306,8 +333,19 @@ LANES_TARGET INLINE __mmask8 LANES_NAME(some_of_8)(int64_t n)
                                                                               \
     LANES_NAME(wide_##kind)(row, (const uint16_t *)elements + i * apart, width);
 
-#define FOLD_BLOCK(name, kind, T, first, more, join, step)                    \
-    TOTAL_BLOCK(name, kind, T, first, step, t JOIN_##join x)
+/* A row of any number of blocks. */
+#define FOLD_ROW(name, kind, T, first, more, join, step)                      \
+    TOTAL_BLOCK(name, kind, T, first, step, t JOIN_##join x)                  \
+    LANES_TARGET static double LANES_NAME(name##_##kind)(                     \
+        const void *elements, int64_t n, double total, double m)              \
+    {                                                                         \
+        const T *array = elements;                                            \
+                                                                              \
+        for (; n > 0; n -= DTN_BLOCK, array += DTN_BLOCK)                     \
+            total = LANES_NAME(name##_block_##kind)(                          \
+                array, n < DTN_BLOCK ? n : DTN_BLOCK, total, m);              \
+        return total;                                                         \
+    }
 #define FOLD_COLUMNS(name, kind, T, first, more, join, step)                  \
     COLUMNS_##kind(name, first, step, t JOIN_##join x)
 #define COLUMNS_f32(name, first, step, join)                                  \
@@ -320,19 +358,6 @@ LANES_TARGET INLINE __mmask8 LANES_NAME(some_of_8)(int64_t n)
     TOTAL_NARROW(name, f16, first, step, join)
 #endif
 
-/* A row of any number of blocks. */
-#define FOLD_ROW(name, kind, T, first, more, join, step)                      \
-    FOLD_BLOCK(name, kind, T, first, more, join, step)                        \
-    LANES_TARGET static double LANES_NAME(name##_##kind)(                     \
-        const void *elements, int64_t n, double total, double m)              \
-    {                                                                         \
-        const T *array = elements;                                            \
-                                                                              \
-        for (; n > 0; n -= DTN_BLOCK, array += DTN_BLOCK)                     \
-            total = LANES_NAME(name##_block_##kind)(                          \
-                array, n < DTN_BLOCK ? n : DTN_BLOCK, total, m);              \
-        return total;                                                         \
-    }
 #define FOLD(name, kind, T, first, more, join, step)                          \
     FOLD_ROW(name, kind, T, first, more, join, step)                          \
     FOLD_COLUMNS(name, kind, T, first, more, join, step)

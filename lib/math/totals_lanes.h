@@ -236,7 +236,7 @@ static const struct totals_loops LANES_NAME(loops) = {
 #undef FOLD_4
 #undef FOLD_REST
 #undef FOLD_32
-#undef FOLD_BLOCK
+#undef FOLD_LANES
 #undef FOLD_ROW
 #undef FOLD_COLUMNS
 #undef FOLD
