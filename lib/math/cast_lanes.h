@@ -102,7 +102,7 @@ TO_I32(f64, double, f64, 8)
 TO_I32(bf16, uint16_t, f32, 16)
 #define I32 i32
 
-/* By way of f32, as through a block of them. */
+/* By way of f32, as through a block of them; by vectors of LANES_SHORT. */
 LANES_TARGET static void LANES_NAME(f64_to_f16)(void *out, const void *in,
                                                 int64_t n)
 {
@@ -110,9 +110,13 @@ LANES_TARGET static void LANES_NAME(f64_to_f16)(void *out, const void *in,
     uint16_t *dst = out;
     int64_t i = 0;
 
-    for (; i + 8 <= n; i += 8)
+    for (; i + 8 <= n; i += 8) {
+        const __m128 low = _mm256_cvtpd_ps(_mm256_loadu_pd(src + i));
+        const __m128 high = _mm256_cvtpd_ps(_mm256_loadu_pd(src + i + 4));
+
         _mm_storeu_si128((void *)(dst + i), _mm256_cvtps_ph(
-            _mm512_cvtpd_ps(VECTOR_f64(src + i)), _MM_FROUND_TO_NEAREST_INT));
+            _mm256_set_m128(high, low), _MM_FROUND_TO_NEAREST_INT));
+    }
     for (; i < n; i++)
         dst[i] = dtn_f16_narrow((float)src[i]);
 }
