@@ -364,6 +364,15 @@ void dtn_matmul(const struct dtn_array *out, const struct dtn_array *a,
     const bool by_blas = product_by_blas(&p);
     struct copies copies = copies_of(&p, by_blas);
     const bool direct = by_blas && !copies.out && !copies.a && !copies.b;
+
+    if (direct && out->ndim == 2) {               /* a small one is 0.2 us    */
+        copies.call.out.data = out->data;
+        copies.call.a.data = a->data;
+        copies.call.b.data = b->data;
+        dtn_blas_multiply(&copies.call);
+        return;
+    }
+
     const struct dtn_array batches[3] = { batch_of(out, out), batch_of(a, out),
                                           batch_of(b, out) };
     struct dtn_loop loop;
