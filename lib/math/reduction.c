@@ -318,9 +318,9 @@ static void columns_block(struct reduction *r, int64_t width, double total[])
 static int64_t several_width(const struct reduction *r)
 {
     const int64_t beside = dtn_strips_beside(&r->rows);
-    const enum dtensor_dtype work = r->rows.how[IN].work;
-    const int64_t most = work == DTENSOR_BF16 || work == DTENSOR_F16
-                       ? DTN_TOTAL_WIDE : DTN_TOTAL_COLUMNS;
+    const struct dtn_storage *in = &r->rows.how[IN];
+    const int64_t most = in->dtype == in->work ? DTN_TOTAL_WIDE
+                                               : DTN_TOTAL_COLUMNS;
 
     return beside < most ? beside : most;
 }

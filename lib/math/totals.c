@@ -209,8 +209,13 @@ void dtn_total_columns(enum dtn_total kind, enum dtensor_dtype work,
                        const void *x, int64_t apart, int64_t n, int64_t width,
                        double total[])
 {
-    widths[dtn_width()]->columns[type_of(work)][kind](x, apart, n, width,
-                                                       total);
+    const int type = type_of(work);
+    const int64_t most = type < 2 ? DTN_TOTAL_COLUMNS : DTN_TOTAL_WIDE;
+    columns_f *columns = widths[dtn_width()]->columns[type][kind];
+
+    for (int64_t k = 0; k < width; k += most)
+        columns((const char *)x + (size_t)k * dtn_dtype_size(work), apart, n,
+                width - k < most ? width - k : most, total + k);
 }
 
 double dtn_total_exp(enum dtensor_dtype work, void *made, const void *x,

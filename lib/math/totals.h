@@ -41,8 +41,8 @@ void dtn_total_rows(enum dtn_total kind, enum dtensor_dtype work, const void *x,
                     int64_t apart, int64_t rows, int64_t n, double total[]);
 
 /* As dtn_total(), of several columns at once: element i of column k is
- * x[i apart + k], and total[k] is its total; the middle is 0.  Up to
- * DTN_TOTAL_COLUMNS columns, of bf16 and f16 DTN_TOTAL_WIDE.
+ * x[i apart + k], and total[k] is its total; the middle is 0.  Loops take
+ * DTN_TOTAL_COLUMNS columns at a time, of bf16 and f16 DTN_TOTAL_WIDE.
  * Sums have the bits that they have as rows.  Not for EXP and POWERS.
  */
 enum { DTN_TOTAL_COLUMNS = 64, DTN_TOTAL_WIDE = 256 };

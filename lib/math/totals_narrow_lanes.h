@@ -6,7 +6,7 @@
  * that is not so, because there is a NaN or the result is a zero, whose sign is
  * that of the first, the elements are widened.
  */
-/* A row of up to DTN_TOTAL_COLUMNS columns as f32. */
+/* A row of some columns as f32; of f16 up to the next multiple of 16. */
 LANES_TARGET INLINE void LANES_NAME(wide_bf16)(float to[], const uint16_t *from,
                                                int64_t n)
 {
@@ -46,7 +46,7 @@ FOLD_NARROW(sum, f16, sum, 0, MORE, add, t + x)
 
 /* ------------------------------------------------------------- extremes --- */
 
-#define NARROW_EXTREME(name, kind, better, end, columns_end)                  \
+#define NARROW_EXTREME(name, kind, better, end)                               \
     LANES_TARGET static double LANES_NAME(name##_##kind)(                     \
         const void *elements, int64_t n, double total, double m)              \
     {                                                                         \
@@ -95,18 +95,21 @@ FOLD_NARROW(sum, f16, sum, 0, MORE, add, t + x)
     {                                                                         \
         const uint16_t *x = elements;                                         \
         int16_t low[DTN_TOTAL_WIDE], high[DTN_TOTAL_WIDE];                    \
+        float wide[DTN_TOTAL_WIDE];                                           \
         int plain = 1;                                                        \
                                                                               \
         LANES_NAME(columns_keys)(x, apart, n, width, low, high);              \
         for (int64_t k = 0; k < width; k++)                                   \
-            plain &= narrow_plain_##kind(low[k], high[k], columns_end);       \
+            plain &= narrow_plain_##kind(low[k], high[k], end[k]);            \
         if (!plain) {                                                         \
             LANES_NAME(name##_wide_##kind)(x, apart, n, width, total);        \
             return;                                                           \
         }                                                                     \
+        for (int64_t k = 0; k < width; k++)                                   \
+            end[k] = narrow_key((uint16_t)end[k]);                            \
+        LANES_NAME(wide_##kind)(wide, (const uint16_t *)end, width);          \
         for (int64_t k = 0; k < width; k++) {                                 \
-            const double e = (double)dtn_##kind##_widen(                      \
-                (uint16_t)narrow_key((uint16_t)columns_end));                 \
+            const double e = (double)wide[k];                                 \
                                                                               \
             total[k] = better(e, total[k]);                                   \
         }                                                                     \
@@ -137,10 +140,10 @@ LANES_TARGET static void LANES_NAME(columns_keys)(
     }
 }
 
-NARROW_EXTREME(max, bf16, LARGER, high, high[k])
-NARROW_EXTREME(max, f16, LARGER, high, high[k])
-NARROW_EXTREME(min, bf16, SMALLER, low, low[k])
-NARROW_EXTREME(min, f16, SMALLER, low, low[k])
+NARROW_EXTREME(max, bf16, LARGER, high)
+NARROW_EXTREME(max, f16, LARGER, high)
+NARROW_EXTREME(min, bf16, SMALLER, low)
+NARROW_EXTREME(min, f16, SMALLER, low)
 
 #undef NARROW_TOTALS
 #undef NARROW_EXTREME
