@@ -122,12 +122,13 @@ static inline int16_t narrow_key(uint16_t bits)
     return (int16_t)(bits & 0x8000 ? bits ^ 0x7fff : bits);
 }
 
+/* Without branches, for vectors of them. */
 #define PLAIN(kind, infinity)                                                 \
-    static inline bool narrow_plain_##kind(int16_t low, int16_t high,         \
-                                           int16_t end)                       \
+    static inline int16_t narrow_plain_##kind(int16_t low, int16_t high,      \
+                                              int16_t end)                    \
     {                                                                         \
-        return high <= (infinity) && low >= -(infinity) - 1 && end != 0 &&    \
-               end != -1;                                                     \
+        return (high <= (infinity)) & (low >= -(infinity) - 1) & (end != 0) & \
+               (end != -1);                                                   \
     }
 
 PLAIN(bf16, 0x7f80)

@@ -96,7 +96,7 @@ FOLD_NARROW(sum, f16, sum, 0, MORE, add, t + x)
         const uint16_t *x = elements;                                         \
         int16_t low[DTN_TOTAL_WIDE], high[DTN_TOTAL_WIDE];                    \
         float wide[DTN_TOTAL_WIDE];                                           \
-        int plain = 1;                                                        \
+        int16_t plain = 1;                                                    \
                                                                               \
         LANES_NAME(columns_keys)(x, apart, n, width, low, high);              \
         for (int64_t k = 0; k < width; k++)                                   \
