@@ -206,15 +206,21 @@ static bool tiles_totals(struct tiles *all)
                                   all->columns);
 }
 
-static void tile_results(struct tile *t)
+/* Of several tiles the exponentials are made again; their sums are known. */
+static void tile_again(struct tile *t, int64_t first)
 {
     double known[WIDE(float)] = { 0 };
 
+    tile_take(t, first, some(t, first));
+    if (!t->logarithm)
+        tile_exp(t, some(t, first), known);
+}
+
+static void tile_results(struct tile *t)
+{
     for (int64_t i = 0; i < t->of.n; i += LONG) {
         if (t->of.n > LONG)
-            tile_take(t, i, some(t, i));
-        if (t->of.n > LONG && !t->logarithm)
-            tile_exp(t, some(t, i), known);
+            tile_again(t, i);
         tile_finish(t, i, some(t, i));
     }
 }
