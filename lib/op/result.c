@@ -7,6 +7,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+enum { RESULTS_MAX = 1 << 20 };   /* of one call                              */
+
 static int64_t size_sum(const struct dtn_signature *sig, int d)
 {
     int64_t sum = 0;
@@ -75,6 +77,24 @@ void dtn_result_shape(const struct dtn_signature *sig, int i,
             shape[d] = size_of(sig, i, d);
 }
 
+/* One for each piece of a dimension, or for each index of it. */
+static int64_t result_count(const struct dtn_signature *sig, int64_t size)
+{
+    if (sig->rule->size == DTN_SIZE_PIECE)
+        return size > 0 ? (size - 1) / sig->call->args.count + 1 : 0;
+    return sig->rule->flags & DTN_RULE_STAYS ? size : sig->nout;
+}
+
+static int results_check(const struct dtn_signature *sig, int64_t size,
+                         struct dtensor_error *err)
+{
+    const int64_t n = result_count(sig, size);
+
+    return n <= RESULTS_MAX ? 0
+         : dtn_op_fail(sig->call, err, "there would be %" PRId64 " outputs, "
+                       "more than 2^20", n);
+}
+
 static int count_check(const struct dtn_signature *sig, int64_t most,
                        struct dtensor_error *err)
 {
@@ -120,20 +140,22 @@ int dtn_result_check(const struct dtn_signature *sig, struct dtensor_error *err)
 {
     const int64_t size = sig->in[0].shape[sig->dim[0]];
     const int64_t start = sig->call->args.start;
+    int rc;
 
     switch (sig->rule->size) {
     case DTN_SIZE_COUNT:
     case DTN_SIZE_COUNTED:
         return count_check(sig, size, err);
     case DTN_SIZE_PIECE:
-        return count_check(sig, INT64_MAX, err);
+        rc = count_check(sig, INT64_MAX, err);
+        return rc == 0 ? results_check(sig, size, err) : rc;
     case DTN_SIZE_PAD:
         return pad_check(sig, size, err);
     case DTN_SIZE_RANGE:
         return range_check(sig, err);
     default:
         if (!(sig->rule->reads & DTN_ARG_RANGE) || (start >= 0 && start < size))
-            return 0;
+            return results_check(sig, size, err);
         return dtn_op_fail(sig->call, err, "args.start is %" PRId64 " (expected "
                            "an index of dimension %d, which has %" PRId64
                            " elements)", start, sig->dim[0], size);
@@ -142,12 +164,6 @@ int dtn_result_check(const struct dtn_signature *sig, struct dtensor_error *err)
 
 int dtn_result_count(const struct dtn_signature *sig)
 {
-    const int64_t size = sig->ndims > 0 ? sig->in[0].shape[sig->dim[0]] : 0;
-    const int64_t count = sig->call->args.count;
-
-    if (sig->rule->size == DTN_SIZE_PIECE)
-        return (int)((size + count - 1) / count);
-    if (sig->rule->flags & DTN_RULE_STAYS)
-        return (int)size;
-    return sig->nout;
+    return (int)result_count(sig, sig->ndims > 0
+                                  ? sig->in[0].shape[sig->dim[0]] : 0);
 }

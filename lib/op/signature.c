@@ -268,6 +268,18 @@ static void inputs_settle(struct reading *r)
     }
 }
 
+/* Do the operands of a list have less than 2^63 elements along d together? */
+static int list_sum(const struct reading *r, int d)
+{
+    int64_t sum = 0;
+
+    for (int i = 0; i < r->sig->call->nin; i++)
+        if (__builtin_add_overflow(sum, input_of(r->sig, i)->shape[d], &sum))
+            return dtn_op_fail(r->sig->call, r->err, "the inputs have 2^63 "
+                               "elements or more along dimension %d", d);
+    return 0;
+}
+
 /* The operands of a list are as its first, but for the dimension of SUM. */
 static int inputs_list(const struct reading *r)
 {
@@ -286,7 +298,7 @@ static int inputs_list(const struct reading *r)
             return dtn_op_fail(sig->call, r->err, "input %d has another shape "
                                "than input %d", i, sig->nin - 1);
     }
-    return 0;
+    return sig->rule->size == DTN_SIZE_SUM ? list_sum(r, sig->dim[0]) : 0;
 }
 
 static int inputs_read(struct reading *r)
@@ -478,9 +490,10 @@ int dtn_signature_init(struct dtn_signature *sig, const struct dtn_rule *rule,
         return rc;
     sig->nin = call->nin < patterns.nin ? call->nin : patterns.nin;
     sig->nout = patterns.nout;
-    if (rule->reads & DTN_ARG_COUNT)
-        r.count = call->args.count > 0 && call->args.count < DTENSOR_MAX_DIMS
-                ? (int)call->args.count : 1;
+    if (rule->reads & DTN_ARG_COUNT)   /* more than an operand has is refused */
+        r.count = call->args.count < 1 ? 1
+                : call->args.count > DTENSOR_MAX_DIMS ? DTENSOR_MAX_DIMS + 1
+                : (int)call->args.count;
     sig->in[0].ndim = call->in[0].ndim;
     memcpy(sig->in[0].shape, call->in[0].shape, sizeof sig->in[0].shape);
     rc = args_check(&r);

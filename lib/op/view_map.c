@@ -164,13 +164,14 @@ static int map_repeat(const struct dtensor_op_call *call,
 
     for (int d = 0; d < call->args.ndim && pad >= 0; d++) {
         const int64_t times = call->args.shape[d];
+        const int64_t size = d < pad ? 1 : in->shape[d - pad];
 
-        if (times < 0)
+        if (times < 0 || (size > 0 && times > INT64_MAX / size))
             return dtn_op_fail(call, err, "args.shape[%d] is %" PRId64
-                               " (expected 0 or more)", d, times);
+                               " (expected 0 or more, and less than 2^63 "
+                               "elements)", d, times);
         map_one(map, times == 1 ? DTN_VIEW_KEEP : DTN_VIEW_SPREAD,
-                d < pad ? -1 : d - pad,
-                times * (d < pad ? 1 : in->shape[d - pad]));
+                d < pad ? -1 : d - pad, times * size);
     }
     return pad >= 0 ? 0
          : dtn_op_fail(call, err, "args.shape has %d counts (expected %d or "

@@ -146,6 +146,12 @@ static const struct {
     { "norm", "p=inf", "4", "8:f32:P(max)", "R -> R" },
     { "split", "dim=0,count=4", "4", "10x8:f32:S(1)",
       "S(1) -> S(1); S(1); S(1)" },
+    { "split", "dim=0,count=9223372036854775807", "4", "10x8:f32:S(1)",
+      "S(1) -> S(1)" },
+    { "slice", "dim=0,end=10,step=9223372036854775807", "4", "10x8:f32:S(1)",
+      "S(1) -> S(1)" },
+    { "layer_norm", "count=8", "4", "4x1x1x1x1x1x1x1:f32:R",
+      "R -> R; R; R" },
     { "stack", "dim=0", "2x2", "4x6:f32:P(max),S(0) 4x6:f32:R,P(sum)",
       "P(max),S(0); P(max),S(0) -> P(max),S(1)" },
     { "stack", "dim=1", "2x2", "4x6:f32:P(max),R 4x6:f32:R,P(sum)",
@@ -335,6 +341,18 @@ static const struct {
     { "permute", "dim=0", "2x6:f32:R", "names 1 dimensions (expected 2)" },
     { "unsqueeze", "", "2x6:f32:R", "names 0 dimensions" },
     { "view", "", "2:f32:R 2:f32:R", "there are 2 inputs (expected 1)" },
+
+    /* Sizes near 2^63, and counts that are no number of dimensions. */
+    { "repeat", "shape=4611686018427387904", "4:u8:R", "less than 2^63" },
+    { "cat", "dim=0", "4611686018427387904x0:u8:R 4611686018427387904x0:u8:R",
+      "the inputs have 2^63 elements or more along dimension 0" },
+    { "pad", "dim=0,start=9223372036854775807,end=9223372036854775807",
+      "4:u8:R", "less than 2^63 elements" },
+    { "split", "dim=0,count=1", "4294967297x0:u8:R",
+      "4294967297 outputs, more than 2^20" },
+    { "unbind", "dim=0", "4294967297x0:u8:R", "more than 2^20 outputs" },
+    { "layer_norm", "count=9", "4x6:f32:R", "input 0 has 2 dimensions "
+      "(expected 9 or more)" },
 };
 
 static void refused(void)
