@@ -54,39 +54,45 @@ int dtn_local_permute(const struct dtn_local *local,
     return 0;
 }
 
-/* Copy by copy along the first dimension that is repeated, and so on inside. */
-static void repeat(const struct dtn_parts *parts, const struct dtn_array *out,
-                   const struct dtn_array *in, int dim)
+/* Of the first `done` elements along a dimension make `all`: double what is
+ * there again and again.
+ */
+static void repeat_along(const struct dtn_parts *parts,
+                         const struct dtn_array *out, int dim, int64_t done)
 {
-    const int64_t *times = parts->args->shape;
+    const int64_t all = out->shape[dim];
+    struct dtn_array to, from;
 
-    while (dim < out->ndim && times[dim] == 1)
-        dim++;
-    if (dim == out->ndim) {
-        dtn_op_copy(parts, out, in);
-        return;
-    }
-    for (int64_t i = 0; i < times[dim]; i++) {
-        const int64_t size = in->shape[dim];
-        const struct dtn_array view = dtn_array_sliced(out, dim, i * size, size,
-                                                       1);
-
-        repeat(parts, &view, in, dim + 1);
+    for (int64_t more; done < all; done += more) {
+        more = all - done < done ? all - done : done;
+        to = dtn_array_sliced(out, dim, done, more, 1);
+        from = dtn_array_sliced(out, dim, 0, more, 1);
+        dtn_op_copy(parts, &to, &from);
     }
 }
 
+/* The input becomes the first corner of the output, which then grows along one
+ * dimension after another, the last one first.
+ */
 int dtn_local_repeat(const struct dtn_local *local,
                      const struct dtn_parts *parts, struct dtensor_error *err)
 {
     const int missing = parts->out->ndim - parts->in->ndim;
+    struct dtn_array corner = parts->out[0], in;
     int64_t shape[DTENSOR_MAX_DIMS];
-    struct dtn_array in;
 
-    for (int d = 0; d < parts->out->ndim; d++)
+    if (dtn_array_count(&corner) == 0)
+        return 0;
+    for (int d = 0; d < corner.ndim; d++)
         shape[d] = d < missing ? 1 : parts->in->shape[d - missing];
-    in = dtn_array_packed(parts->in->data, parts->in->dtype, parts->out->ndim,
+    memcpy(corner.shape, shape, sizeof shape);
+    in = dtn_array_packed(parts->in->data, parts->in->dtype, corner.ndim,
                           shape);
-    repeat(parts, &parts->out[0], &in, 0);
+    dtn_op_copy(parts, &corner, &in);
+    for (int d = corner.ndim - 1; d >= 0; d--) {
+        corner.shape[d] = parts->out->shape[d];
+        repeat_along(parts, &corner, d, shape[d]);
+    }
     return 0;
 }
 
