@@ -7,14 +7,14 @@
 
 #include <stddef.h>
 
-/* The first output of an operator on up to three tensors.  The first NULL ends
- * the list.
+/* The first output of an operator on up to three tensors, of which the last may
+ * be NULL.
  */
 static int call(const char *op, const struct dtensor *const in[3],
                 const struct dtensor_op_args *args, struct dtensor **tp,
                 struct dtensor_error *err)
 {
-    const int nin = !in[1] ? 1 : !in[2] ? 2 : 3;
+    const int nin = in[2] ? 3 : in[1] ? 2 : 1;
 
     return dtensor_op(op, nin, in, args, 1, tp, err);
 }

@@ -109,6 +109,9 @@ static void rows(struct job *job)
     good(dtensor_layer_norm(x, NULL, NULL, 3, &t, &job->err));
     is(job, t, 4, (const double[]){ -0.5, 0.5, -2 / sqrt(7), 2 / sqrt(7) },
        "layer_norm without weight");
+    need(dtensor_layer_norm(x, NULL, two, 3, &t, &job->err) == DTENSOR_EINVAL &&
+         strstr(job->err.text, "input 1 is NULL"), "a bias without a weight: "
+         "%s", job->err.text);
     good(dtensor_rms_norm(x, two, 4, &t, &job->err));
     is(job, t, 4, (const double[]){ 2 / 3.0, 2, -4 / sqrt(8), 4 / sqrt(8) },
        "rms_norm");
