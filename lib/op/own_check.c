@@ -71,9 +71,10 @@ static int operands_count(const char *at, const char *end, bool output,
 /* "*&i" puts a letter of an input in the place of a dimension. */
 static bool places_known(const char *letters, const char *arrow)
 {
-    const char *mark = strchr(arrow, '&');
-
-    return !mark || memchr(letters, mark[1], (size_t)(arrow - letters));
+    for (const char *mark = arrow; (mark = strchr(mark, '&')); mark++)
+        if (!memchr(letters, mark[1], (size_t)(arrow - letters)))
+            return false;
+    return true;
 }
 
 static struct own_fault letters_fault(const char *letters)

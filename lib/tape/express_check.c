@@ -45,7 +45,8 @@ static bool number_fits(const char *at, size_t len)
 
     if (len == 1 && strchr("VPQMUWD", *at))
         return true;
-    if (!isdigit((unsigned char)*at) && *at != '-')
+    if ((!isdigit((unsigned char)*at) && *at != '-') ||
+        (*at == '0' && islower((unsigned char)at[1])))   /* "0a", "0x1" */
         return false;
     strtod(at, &end);
     return end == at + len;

@@ -271,6 +271,7 @@ static const struct {
     { { .name = "x", .letters = "m-k->m" }, "the inputs are not" },
     { { .name = "x", .letters = "abcdefghi->a" }, "the inputs are not" },
     { { .name = "x", .letters = "*!->*&i" }, "the letter after &" },
+    { { .name = "x", .letters = "*!,i->*&i,*&k" }, "the letter after &" },
     { { .name = "x", .letters = "m->m", .terms = "s" }, "terms \"s\"" },
     { { .name = "x", .letters = "m->m", .terms = "s>ss" }, "terms" },
     { { .name = "exp", .terms = "s>s" }, "no letters to go with it" },
@@ -287,6 +288,7 @@ static const struct {
       "there is no such input" },
     { { .name = "exp", .grad = { "g)" } }, "has ended before" },
     { { .name = "exp", .grad = { "mul(1,2)" } }, "no operand" },
+    { { .name = "exp", .grad = { "scale(g,0x2)" } }, "at \"0x2)\"" },
     { { .name = "exp", .grad = { "g" }, .backward = row_dot_back },
       "so is backward" },
 };
