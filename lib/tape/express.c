@@ -127,7 +127,7 @@ static double number(const struct dtn_note *note, const char *text)
     case 'M': return 1 / reduced(note);
     case 'U': return 2 / (reduced(note) - 1);
     case 'W': return 1 / (reduced(note) - 1);
-    case 'D': return 1 / (1 - note->args.p);
+    case 'D': return note->args.p < 1 ? 1 / (1 - note->args.p) : 0;
     default:  return strtod(text, NULL);
     }
 }

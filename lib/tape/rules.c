@@ -26,6 +26,11 @@ static const char *by_rows(const struct dtn_note *note)
     return note->operand[0].spec.ndim > 1 ? NULL : "vector";
 }
 
+static const char *by_exponent(const struct dtn_note *note)
+{
+    return note->args.p == 0 ? "zero" : NULL;
+}
+
 /* Was the place of the extreme asked for? */
 static const char *by_place(const struct dtn_note *note)
 {
@@ -51,6 +56,12 @@ static const char *by_power(const struct dtn_note *note)
 #define ZEROS "cast(eq(a,0a))"
 #define FILLED "add(a," ZEROS ")"
 #define ALONE "cast(eq(sub(spread(sum(" ZEROS "))," ZEROS "),0a))"
+
+/* The gradient over a norm or deviation; 0 where that is 0. */
+#define OVER(x) "where(gt(y,zeros_like(y)),div(g," x "),zeros_like(y))"
+
+/* sign(a) |a|^(p-1), which is 0 at 0 for any p. */
+#define POWER "mul(sign(a),pow(add(abs(a)," ZEROS "),Q))"
 
 /* Of running products: sums of what comes after.  Where the first zero is, the
  * products are taken without it; behind it they are all 0.
@@ -92,7 +103,8 @@ static const struct dtn_backward rows[] = {
     EACH("reciprocal", "neg(mul(g,square(y)))"),
     EACH("sin", "mul(g,cos(a))"),
     EACH("cos", "neg(mul(g,sin(a)))"),
-    EACH("pow", "scale(mul(g,pow(a,Q)),P)"),
+    SOME("pow", by_exponent, "scale(mul(g,pow(a,Q)),P)"),
+    EACH("pow/zero", "0a"),
     EACH("gelu", "mul(g,add(scale(erfc(scale(a,-0.70710678118654752440)),0.5),"
                  "mul(a,scale(exp(scale(square(a),-0.5)),"
                  "0.39894228040143267794))))"),
@@ -133,21 +145,17 @@ static const struct dtn_backward rows[] = {
     SOME("min_dim", by_place, "scatter_add(0a,along(z),along(g))"),
     EACH("min_dim/value", EXTREME),
     EACH("var", "scale(mul(spread(g),sub(a,spread(mean(a)))),U)"),
-    EACH("std", "scale(mul(spread(div(g,y)),sub(a,spread(mean(a)))),W)"),
+    EACH("std", "scale(mul(spread(" OVER("y") "),sub(a,spread(mean(a)))),W)"),
     EACH("logsumexp", "mul(spread(g),exp(sub(a,spread(y))))"),
     SOME("powsum", by_power,
-         "scale(mul(spread(g),mul(sign(a),pow(abs(a),Q))),P)"),
+         "scale(mul(spread(g)," POWER "),P)"),
     NONE("powsum/count"),
     EACH("powsum/one", "mul(spread(g),sign(a))"),
     EACH("powsum/two", "scale(mul(spread(g),a),2)"),
-    /* Of zeros, whose norm has no gradient, it is 0. */
-    SOME("norm", by_power,
-         "mul(spread(where(gt(y,zeros_like(y)),div(g,pow(y,Q)),zeros_like(y))),"
-         "mul(sign(a),pow(abs(a),Q)))"),
+    SOME("norm", by_power, "mul(spread(" OVER("pow(y,Q)") ")," POWER ")"),
     NONE("norm/count"),
     EACH("norm/one", "mul(spread(g),sign(a))"),
-    EACH("norm/two", "mul(spread(where(gt(y,zeros_like(y)),div(g,y),"
-                     "zeros_like(y))),a)"),
+    EACH("norm/two", "mul(spread(" OVER("y") "),a)"),
     EACH("norm/extreme", "mul(sign(a),div(mul(spread(g),"
                          "cast(eq(abs(a),spread(y)))),"
                          "spread(sum(cast(eq(abs(a),spread(y)))))))"),

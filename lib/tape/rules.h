@@ -25,7 +25,8 @@ typedef int dtn_backward_f(const struct dtn_express *e,
  *   0a          zeros like input 0
  *   2.5, V, P   a number for scale, shift or pow: itself; args.value; args.p.
  *               Q is p - 1; M the part of a mean that an element is, 1/n; U and
- *               W 2/(n - 1) and 1/(n - 1); D 1/(1 - p)
+ *               W 2/(n - 1) and 1/(n - 1); D 1/(1 - p),
+ *               0 if p is 1
  *   spread(x)   x with the shape of input 0, of which it is a reduction
  *   along(x)    x with dimensions of 1 where input 0 was reduced
  *   turn(x)     the last two dimensions of x exchanged

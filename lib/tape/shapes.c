@@ -181,7 +181,7 @@ int dtn_back_slice(const struct dtn_express *e, struct dtensor *grad[],
     int rc = 0;
 
     grad[0] = dtn_tensor_hold(e->grad[0]);
-    if (step > 1)
+    if (step > 1 && grad[0]->spec.shape[dim] > 1)
         rc = stretched(&grad[0], dim, step, err);
     cut.end = size - start;
     if (rc == 0 && grad[0]->spec.shape[dim] > cut.end)

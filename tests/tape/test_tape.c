@@ -428,6 +428,38 @@ static void tiny(struct job *job)
     dtensor_tape_destroy(tape);
 }
 
+/* Where a formula would divide by 0 or multiply 0 by infinity. */
+static const struct edge {
+    const char *op;               /* name                                     */
+    struct dtensor_op_args args;  /* of the call                              */
+    double x[4], want[4];         /* input; gradient of the sum of the result */
+} edges[] = {
+    { "dropout", { .p = 1 }, { 1, 2, 3, 4 }, { 0, 0, 0, 0 } },
+    { "pow", { .p = 0 }, { 0, 2, 3, 4 }, { 0, 0, 0, 0 } },
+    { "std", { .ndims = 0 }, { 2, 2, 2, 2 }, { 0, 0, 0, 0 } },
+    { "norm", { .p = 2 }, { 0, 0, 3, 4 }, { 0, 0, 0.6, 0.8 } },
+    { "norm", { .p = 0.5 }, { 0, 0, 1, -1 }, { 0, 0, 2, -2 } },
+    { "powsum", { .p = 0.5 }, { 0, 4, 1, -1 }, { 0, 0.25, 0.5, -0.5 } },
+    { "slice", { .ndims = 1, .end = 2, .step = INT64_MAX }, { 1, 2, 3, 4 },
+      { 1, 1, 0, 0 } },
+};
+
+static void edge(struct job *job, const struct edge *at)
+{
+    struct dtensor *x = tensor(job, "S(1)", 2, 2, at->x), *y = NULL, *loss;
+    struct dtensor_tape *tape = tape_of(job, x);
+
+    good(dtensor_op(at->op, 1, (const struct dtensor *const[]){ x }, &at->args,
+                    1, &y, &job->err));
+    loss = op(job, "sum", y, NULL);
+    good(dtensor_tape_backward(tape, loss, NULL, &job->err));
+    is(job, tape, x, 4, at->want, at->op);
+    dtensor_destroy(loss);
+    dtensor_destroy(y);
+    dtensor_destroy(x);
+    dtensor_tape_destroy(tape);
+}
+
 static void rank_main(int rank, int n, void *arg)
 {
     struct job the_job, *job = &the_job;
@@ -445,6 +477,8 @@ static void rank_main(int rank, int n, void *arg)
     in_place(job);
     without(job);
     tiny(job);
+    for (size_t i = 0; i < sizeof edges / sizeof edges[0]; i++)
+        edge(job, &edges[i]);
     printed(job);
     outlives(job);
 }
