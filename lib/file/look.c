@@ -71,7 +71,7 @@ int dtn_file_look(struct dtn_file *file, const struct dtensor_ctx *ctx,
     size_t bytes = sizeof file->header;
     int rc;
 
-    file->fd = open(file->path, O_RDONLY | O_CLOEXEC);
+    file->fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);  /* FIFO */
     if (file->fd < 0 || fstat(file->fd, &stat) != 0)
         return dtn_file_fail_sys(ctx, err, "load", file->path, "");
     if (!S_ISREG(stat.st_mode))

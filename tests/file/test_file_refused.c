@@ -128,6 +128,13 @@ static void wrong_specs(struct job *job, const char *path)
             "load: the path is NULL");
     refused(dtensor_load(&spec, ".", &none, &job->err), DTENSOR_EINVAL,
             ": .: it is not a regular file");
+    if (dtensor_rank(job->ctx) == 0)
+        need(mkfifo("pipe", 0600) == 0, "cannot make a pipe");
+    good(dtensor_barrier(spec.mesh, &job->err));
+    refused(dtensor_load(&spec, "pipe", &none, &job->err), DTENSOR_EINVAL,
+            ": pipe: it is not a regular file");
+    if (dtensor_rank(job->ctx) == 0)
+        unlink("pipe");
     refused(dtensor_load(&spec, "no_such.npy", &none, &job->err), DTENSOR_ESYS,
             ": no_such.npy: No such file");
     need(job->err.sys_errno == ENOENT && job->err.rank == 0, "errno %d, rank "
