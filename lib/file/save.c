@@ -200,7 +200,7 @@ static int save_write(struct save *save, struct dtensor_error *err)
 }
 
 /* The record at the end, which is over the checksums of all ranks. */
-static int save_finish(struct save *save)
+static int save_finish(struct save *save, struct dtensor_error *err)
 {
     struct dtn_file *file = &save->file;
     const size_t bytes = (size_t)file->map.sums * sizeof(struct dtn_sum);
@@ -208,7 +208,7 @@ static int save_finish(struct save *save)
     int rc;
 
     if (!all)
-        return -1;
+        return dtn_fail_nomem(err, "save", bytes);
     rc = dtn_bytes_pread(file->fd, all, bytes, dtn_sums_at(&file->map));
     file->map.sums_hash = dtn_file_hash(all, bytes);
     free(all);
@@ -216,7 +216,7 @@ static int save_finish(struct save *save)
     if (rc == 0)
         rc = dtn_bytes_pwrite(file->fd, end, sizeof end,
                               dtn_sums_end_at(&file->map));
-    return rc == 0 ? fsync(file->fd) : rc;
+    return rc == 0 && fsync(file->fd) == 0 ? 0 : save_fail(save, "", err);
 }
 
 /* Its name is on disk too. */
@@ -241,12 +241,15 @@ static int save_sync_name(const char *path)
 
 static int save_end(struct save *save, struct dtensor_error *err)
 {
+    int rc;
+
     if (save->file.spec.mesh->group.me != 0)
         return 0;
-    if (save_finish(save) != 0 || rename(save->part, save->file.path) != 0 ||
-        save_sync_name(save->file.path) != 0)
-        return save_fail(save, "", err);
-    return 0;
+    rc = save_finish(save, err);
+    if (rc == 0 && (rename(save->part, save->file.path) != 0 ||
+                    save_sync_name(save->file.path) != 0))
+        rc = save_fail(save, "", err);
+    return rc;
 }
 
 /* Each part is done by all ranks or ends the save on all. */

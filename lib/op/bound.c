@@ -195,10 +195,14 @@ int dtn_bind(struct dtn_decision *d, struct dtensor_error *err)
 int dtn_bound_bytes(struct dtn_decision *d, size_t *bytesp,
                     struct dtensor_error *err)
 {
-    const int rc = dtn_bind(d, NULL);
+    struct dtensor_error why;
+    const int rc = dtn_bind(d, &why);
 
-    if (rc != 0 && rc != DTENSOR_EINVAL)
-        return dtn_bind(d, err);
-    *bytesp = rc == 0 ? d->bound->scratch + d->bound->work : 0;
-    return 0;
+    if (rc == 0 || rc == DTENSOR_EINVAL) {
+        *bytesp = rc == 0 ? d->bound->scratch + d->bound->work : 0;
+        return 0;
+    }
+    if (err)
+        *err = why;
+    return rc;
 }
