@@ -6,8 +6,10 @@
 #include "base/units.h"
 #include "base/compiler.h"
 
+#include <locale.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 bool dtn_mul_size(size_t a, size_t b, size_t *out)
@@ -67,6 +69,18 @@ bool dtn_parse_u64(const char *text, bool hex, uint64_t max, uint64_t *out)
         return false;
     *out = value;
     return true;
+}
+
+double dtn_parse_real(const char *text, char **end)
+{
+    const locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    const locale_t was = uselocale(plain);
+    const double value = strtod(text, end);
+
+    uselocale(was);
+    if (plain)
+        freelocale(plain);
+    return value;
 }
 
 bool dtn_parse_size(const char *text, uint64_t *bytes)

@@ -16,6 +16,9 @@ bool dtn_add_size(size_t a, size_t b, size_t *out);
  */
 bool dtn_parse_u64(const char *text, bool hex, uint64_t max, uint64_t *out);
 
+/* strtod() with a decimal point, whatever locale the program has set. */
+double dtn_parse_real(const char *text, char **end);
+
 /* "512K" is 524288: K M G T are powers of 1024. */
 bool dtn_parse_size(const char *text, uint64_t *bytes);
 

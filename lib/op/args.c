@@ -8,6 +8,7 @@
 #include "op/rule.h"
 #include "op/words.h"
 #include "base/error.h"
+#include "base/units.h"
 #include "dtensor.h"
 
 #include <errno.h>
@@ -171,7 +172,7 @@ static bool field_read(struct dtensor_op_args *args,
         memcpy(at, &whole, sizeof whole);
         return true;
     case NUMBER:
-        *(double *)at = strtod(value, &end);
+        *(double *)at = dtn_parse_real(value, &end);
         return end != value && !*end;
     case DTYPE:
         return dtensor_dtype_parse(value, &args->dtype, NULL) == 0;

@@ -7,6 +7,7 @@
  */
 #include "base/error.h"
 #include "base/ranks.h"
+#include "base/units.h"
 #include "cluster/world.h"
 #include "coll/ask.h"
 #include "coll/choose.h"
@@ -132,7 +133,8 @@ static int slow_read(const char *text, int ranks, double slow[],
         slow[r] = 1;
     do {
         long rank = strtol(at, &end, 10);
-        double factor = end != at && *end == ':' ? strtod(end + 1, &end) : 0;
+        double factor = end != at && *end == ':' 
+                      ? dtn_parse_real(end + 1, &end) : 0;
 
         if (rank < 0 || rank >= ranks || !isfinite(factor) || factor < 1
             || (*end != '\0' && *end != ','))

@@ -7,13 +7,13 @@
 #include "tape/express.h"
 #include "base/compiler.h"
 #include "base/error.h"
+#include "base/units.h"
 #include "layout/layout.h"
 #include "layout/spec.h"
 #include "tensor/tensor.h"
 #include "dtensor.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { ITEMS = 4 };               /* most operands of an operator             */
@@ -128,7 +128,7 @@ static double number(const struct dtn_note *note, const char *text)
     case 'U': return 2 / (reduced(note) - 1);
     case 'W': return 1 / (reduced(note) - 1);
     case 'D': return note->args.p < 1 ? 1 / (1 - note->args.p) : 0;
-    default:  return strtod(text, NULL);
+    default:  return dtn_parse_real(text, NULL);
     }
 }
 

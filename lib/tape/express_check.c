@@ -5,13 +5,13 @@
  * nothing is computed.
  */
 #include "tape/express.h"
+#include "base/units.h"
 #include "op/own.h"
 #include "op/rule.h"
 #include "dtensor.h"
 
 #include <ctype.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { ITEMS = 4, DEEPEST = 32 }; /* operands of a call; calls in calls       */
@@ -48,7 +48,7 @@ static bool number_fits(const char *at, size_t len)
     if ((!isdigit((unsigned char)*at) && *at != '-') ||
         (*at == '0' && islower((unsigned char)at[1])))   /* "0a", "0x1" */
         return false;
-    strtod(at, &end);
+    dtn_parse_real(at, &end);
     return end == at + len;
 }
 
