@@ -376,6 +376,7 @@ static void choose_cheapest(struct choosing *c)
                                    .why = "no other combination costs less" };
 }
 
+/* Others accept inputs that are all whole. */
 static int none_accepted(const struct dtn_options *options,
                          struct dtensor_error *err)
 {
@@ -385,11 +386,8 @@ static int none_accepted(const struct dtn_options *options,
         return dtn_op_fail(sig->call, err, "it works in place, and input 0 "
                            "cannot keep its placement (redistribute it before, "
                            "or take the operator without _)");
-    if (sig->rule->flags & DTN_RULE_STAYS)
-        return dtn_op_fail(sig->call, err, "it moves nothing, and dimension %d "
-                           "is sharded (redistribute before)", sig->dim[0]);
-    return dtn_op_fail(sig->call, err, "no placement of the inputs will do "
-                       "(redistribute them to R)");
+    return dtn_op_fail(sig->call, err, "it moves nothing, and dimension %d is "
+                       "sharded (redistribute before)", sig->dim[0]);
 }
 
 int dtn_choose_options(const struct dtn_options *options,

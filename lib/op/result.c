@@ -9,12 +9,14 @@
 
 enum { RESULTS_MAX = 1 << 20 };   /* of one call                              */
 
+/* -1: it is 2^63 or more. */
 static int64_t size_sum(const struct dtn_signature *sig, int d)
 {
     int64_t sum = 0;
 
     for (int i = 0; i < sig->call->nin; i++)
-        sum += sig->call->in[i].shape[d];
+        if (__builtin_add_overflow(sum, sig->call->in[i].shape[d], &sum))
+            return -1;
     return sum;
 }
 
@@ -146,6 +148,10 @@ int dtn_result_check(const struct dtn_signature *sig, struct dtensor_error *err)
     case DTN_SIZE_COUNT:
     case DTN_SIZE_COUNTED:
         return count_check(sig, size, err);
+    case DTN_SIZE_SUM:
+        return size_sum(sig, sig->dim[0]) >= 0 ? 0
+             : dtn_op_fail(sig->call, err, "the inputs together have 2^63 "
+                           "elements or more along dimension %d", sig->dim[0]);
     case DTN_SIZE_PIECE:
         rc = count_check(sig, INT64_MAX, err);
         return rc == 0 ? results_check(sig, size, err) : rc;

@@ -51,9 +51,6 @@ static int stack_check(const struct dtensor_op_call *call, int *dimp,
 {
     const struct dtensor_spec *in = call->in;
 
-    if (call->nin < 1)
-        return dtn_op_fail(call, err, "there are %d inputs (expected 1 or "
-                           "more)", call->nin);
     for (int i = 1; i < call->nin; i++)
         if (in[i].ndim != in->ndim ||
             memcmp(in[i].shape, in->shape,
@@ -77,7 +74,7 @@ int dtn_stack_infer(const struct dtensor_op_call *call,
                     struct dtensor_spec *want, struct dtensor_spec *out,
                     struct dtensor_error *err)
 {
-    const int nmesh = call->nin > 0 ? call->in[0].mesh->ndim : 0;
+    const int nmesh = call->in[0].mesh->ndim;
     struct dtensor_spec to;
     int dim = 0, rc = stack_check(call, &dim, err);
 

@@ -133,7 +133,7 @@ static int slow_read(const char *text, int ranks, double slow[],
         slow[r] = 1;
     do {
         long rank = strtol(at, &end, 10);
-        double factor = end != at && *end == ':' 
+        double factor = end != at && *end == ':'
                       ? dtn_parse_real(end + 1, &end) : 0;
 
         if (rank < 0 || rank >= ranks || !isfinite(factor) || factor < 1

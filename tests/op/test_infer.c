@@ -146,6 +146,8 @@ static const struct {
     { "norm", "p=inf", "4", "8:f32:P(max)", "R -> R" },
     { "split", "dim=0,count=4", "4", "10x8:f32:S(1)",
       "S(1) -> S(1); S(1); S(1)" },
+    { "cast", "dtype=i64", "4", "8:u32:P(sum)", "P(sum) -> P(sum)" },
+    { "view", "shape=0x5", "4", "5x0:f32:S(0)", "R -> R" },
     { "split", "dim=0,count=9223372036854775807", "4", "10x8:f32:S(1)",
       "S(1) -> S(1)" },
     { "slice", "dim=0,end=10,step=9223372036854775807", "4", "10x8:f32:S(1)",
@@ -342,10 +344,15 @@ static const struct {
     { "unsqueeze", "", "2x6:f32:R", "names 0 dimensions" },
     { "view", "", "2:f32:R 2:f32:R", "there are 2 inputs (expected 1)" },
 
+    { "softmax_backward", "dim=0", "4x6:f32:R 5x6:f32:R", "dimension 0 of "
+      "input 1 has 5 elements, that of input 0 has 4" },
+    { "cross_entropy_backward", "", "4:f32:R 4x6:f32:R 4:i64:R 4:f32:R 4:f64:R",
+      "input 4 is f64 (expected f32)" },
+
     /* Sizes near 2^63, and counts that are no number of dimensions. */
     { "repeat", "shape=4611686018427387904", "4:u8:R", "less than 2^63" },
     { "cat", "dim=0", "4611686018427387904x0:u8:R 4611686018427387904x0:u8:R",
-      "the inputs have 2^63 elements or more along dimension 0" },
+      "the inputs together have 2^63 elements or more" },
     { "pad", "dim=0,start=9223372036854775807,end=9223372036854775807",
       "4:u8:R", "less than 2^63 elements" },
     { "split", "dim=0,count=1", "4294967297x0:u8:R",
@@ -398,6 +405,9 @@ static void refused_structs(void)
     call_read(&a, "sum", "", "4", "8:f32:R");
     a.call.args.ndims = 12;
     ok(ask(&a) == DTENSOR_EINVAL, "too many dimensions: %s", a.err.text);
+    call_read(&a, "squeeze", "", "4", "8:f32:R");
+    a.call.args.ndims = 12;
+    ok(ask(&a) == DTENSOR_EINVAL, "and of a view: %s", a.err.text);
     ok(dtensor_op_args_parse("dims=1", &args, &a.err) == DTENSOR_EINVAL &&
        strstr(a.err.text, "did you mean \"dim\"") && args.keep == 5,
        "a wrong argument: %s", a.err.text);

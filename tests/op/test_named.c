@@ -157,8 +157,46 @@ static void by_index(struct job *job)
     dtensor_destroy(right);
 }
 
+/* What only the elements or sizes of a part say. */
+static void wrong_parts(struct job *job)
+{
+    const int64_t square[] = { 2, 2 }, none[] = { 2, 0 }, two[] = { 2 };
+    struct dtensor *x = tensor(job, "R", DTENSOR_F64, 2, square, a_full);
+    struct dtensor *empty = tensor(job, "R", DTENSOR_F64, 2, none, a_full);
+    struct dtensor *row = tensor(job, "R", DTENSOR_F64, 1, two, a_full);
+    struct dtensor *target = tensor(job, "R", DTENSOR_I64, 1, two,
+                                    (const int64_t[]){ 1, 2 });
+    struct dtensor *out = NULL;
+    const struct {
+        const char *op;
+        int nin;
+        const struct dtensor *in[3];
+        int dim;
+        const char *words;
+    } wrong[] = {
+        { "cross_entropy", 2, { x, target }, 0, "target 2 (expected 0 to 1)" },
+        { "cross_entropy_backward", 3, { row, x, target }, 0,
+          "target 2 (expected 0 to 1)" },
+        { "tril", 1, { row }, 0, "the input has 1 dimensions" },
+        { "median_dim", 1, { empty }, 1, "dimension 1 has no elements" },
+        { "max_dim", 1, { empty }, 1, "max_dim of 2x0: dimension 1 has no" },
+    };
+
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        need(dtensor_op(wrong[i].op, wrong[i].nin, wrong[i].in,
+                        &(struct dtensor_op_args){ .ndims = 1,
+                            .dim = { wrong[i].dim } }, 1, &out,
+                        &job->err) == DTENSOR_EINVAL && !out &&
+             strstr(job->err.text, wrong[i].words), "%s: %s", wrong[i].op,
+             job->err.text);
+    dtensor_destroy(x);
+    dtensor_destroy(empty);
+    dtensor_destroy(row);
+    dtensor_destroy(target);
+}
+
 static void (*const parts[])(struct job *job) = { products, pointwise, rows,
-                                                  by_index };
+                                                  by_index, wrong_parts };
 
 static void part(int rank, int n, void *arg)
 {
@@ -173,10 +211,11 @@ int main(void)
 {
     static const char *const claims[] = {
         "matmul, linear", "add, mul, scale, cast",
-        "softmax, layer_norm, rms_norm", "embedding, cross_entropy" };
+        "softmax, layer_norm, rms_norm", "embedding, cross_entropy",
+        "refused elements, and parts without any," };
 
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 5; i++)
         ok(ranks_run(WORLD, 60, part, &i, NULL) == 0,
-           "%s give the numbers that they should", claims[i]);
+           "%s give the numbers or words that they should", claims[i]);
     return done();
 }

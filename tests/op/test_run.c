@@ -109,6 +109,8 @@ static void refused_into(struct job *job, const struct dtensor_mesh *mesh)
     const struct dtensor *const in[] = { a, a }, *const whole[] = { r, r };
     struct dtensor *const out[] = { a, a }, *const other[] = { b };
     struct dtensor *const none[] = { NULL };
+    struct dtensor *half = tensor(job, mesh, "S(0),R", DTENSOR_F64, 6, 3);
+    struct dtensor *const twice[] = { half, half };
     const struct dtensor_op_args halves = { .ndims = 1, .dim = { 1 },
                                             .count = 3 };
     struct dtensor_error *err = &job->err;
@@ -123,6 +125,9 @@ static void refused_into(struct job *job, const struct dtensor_mesh *mesh)
             "it works in place, but out[0] is not in[0]");
     refuses(job, dtensor_op_into("split", 1, in, &halves, 2, out, err),
             "but the result is f64[6,3]");
+    refuses(job, dtensor_op_into("split", 1, in, &halves, 2, twice, err),
+            "out[0] and out[1] are one tensor");
+    dtensor_destroy(half);
     dtensor_destroy(a);
     dtensor_destroy(b);
     dtensor_destroy(r);

@@ -12,10 +12,8 @@
 #include "dtensor.h"
 #include "tests/support/job.h"
 
-#include <locale.h>
 #include <math.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { WORLD = 2 };
@@ -430,71 +428,6 @@ static void tiny(struct job *job)
     dtensor_tape_destroy(tape);
 }
 
-/* Where a formula would divide by 0 or multiply 0 by infinity. */
-static const struct edge {
-    const char *op;               /* name                                     */
-    struct dtensor_op_args args;  /* of the call                              */
-    double x[4], want[4];         /* input; gradient of the sum of the result */
-} edges[] = {
-    { "dropout", { .p = 1 }, { 1, 2, 3, 4 }, { 0, 0, 0, 0 } },
-    { "pow", { .p = 0 }, { 0, 2, 3, 4 }, { 0, 0, 0, 0 } },
-    { "std", { .ndims = 0 }, { 2, 2, 2, 2 }, { 0, 0, 0, 0 } },
-    { "norm", { .p = 2 }, { 0, 0, 3, 4 }, { 0, 0, 0.6, 0.8 } },
-    { "norm", { .p = 0.5 }, { 0, 0, 1, -1 }, { 0, 0, 2, -2 } },
-    { "powsum", { .p = 0.5 }, { 0, 4, 1, -1 }, { 0, 0.25, 0.5, -0.5 } },
-    { "slice", { .ndims = 1, .end = 2, .step = INT64_MAX }, { 1, 2, 3, 4 },
-      { 1, 1, 0, 0 } },
-};
-
-static void edge(struct job *job, const struct edge *at)
-{
-    struct dtensor *x = tensor(job, "S(1)", 2, 2, at->x), *y = NULL, *loss;
-    struct dtensor_tape *tape = tape_of(job, x);
-
-    good(dtensor_op(at->op, 1, (const struct dtensor *const[]){ x }, &at->args,
-                    1, &y, &job->err));
-    loss = op(job, "sum", y, NULL);
-    good(dtensor_tape_backward(tape, loss, NULL, &job->err));
-    is(job, tape, x, 4, at->want, at->op);
-    dtensor_destroy(loss);
-    dtensor_destroy(y);
-    dtensor_destroy(x);
-    dtensor_tape_destroy(tape);
-}
-
-/* Rules have numbers, which are read where the program has a decimal comma. */
-static void commas(struct job *job)
-{
-    struct dtensor_op_args args = { .p = 0 };
-    struct dtensor *x, *y;
-    struct dtensor_tape *tape;
-
-    if (!setlocale(LC_NUMERIC, "comma"))
-        return;
-    need(strtod("0,5", NULL) > 0, "the locale has no decimal comma");
-    good(dtensor_op_args_parse("p=0.5", &args, &job->err));
-    need(args.p > 0.49, "p is %g", args.p);
-    x = tensor(job, "S(0)", 2, 2, four);
-    tape = tape_of(job, x);
-    y = op(job, "exp2", x, NULL);
-    good(dtensor_tape_backward(tape, y, x, &job->err));
-    is(job, tape, x, 4, (const double[]){ 2 * M_LN2, 8 * M_LN2, 24 * M_LN2,
-       64 * M_LN2 }, "with a decimal comma");
-    setlocale(LC_NUMERIC, "C");
-    dtensor_destroy(y);
-    dtensor_destroy(x);
-    dtensor_tape_destroy(tape);
-}
-
-/* Make the locale "comma", if this machine can. */
-static void comma_make(void)
-{
-    if (system("mkdir -p test_tape.locale && localedef -i de_DE -f ISO-8859-1 "
-               "./test_tape.locale/comma >/dev/null 2>&1"))
-        skip("rules are read where there is a decimal comma", "no localedef");
-    setenv("LOCPATH", "./test_tape.locale", 1);
-}
-
 static void rank_main(int rank, int n, void *arg)
 {
     struct job the_job, *job = &the_job;
@@ -512,21 +445,15 @@ static void rank_main(int rank, int n, void *arg)
     in_place(job);
     without(job);
     tiny(job);
-    for (size_t i = 0; i < sizeof edges / sizeof edges[0]; i++)
-        edge(job, &edges[i]);
-    commas(job);
     printed(job);
     outlives(job);
 }
 
 int main(void)
 {
-    comma_make();
     for (int n = 1; n <= WORLD; n++)
         ok(ranks_run(n, 120, rank_main, NULL, NULL) == 0,
            "tapes on %d ranks hold what they need, and say what they refuse",
            n);
-    if (system("rm -rf test_tape.locale"))
-        note("test_tape.locale is left");
     return done();
 }
