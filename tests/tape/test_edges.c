@@ -171,8 +171,9 @@ static void rank_main(int rank, int n, void *arg)
 int main(void)
 {
     comma_make();
-    ok(ranks_run(WORLD, 60, rank_main, NULL, NULL) == 0, "gradients are 0 where "
-       "a formula has no number or an output no use, in any locale");
+    ok(ranks_run(WORLD, 60, rank_main, NULL, NULL) == 0,
+       "gradients are 0 where a formula has no number or an output no use, in "
+       "any locale");
     if (system("rm -rf test_edges.locale"))
         note("test_edges.locale is left");
     return done();
