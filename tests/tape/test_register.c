@@ -297,6 +297,7 @@ static void texts(struct job *job)
 {
     struct dtensor *a = tensor(job, "R", 2, 3, six), *y = NULL;
     const struct dtensor *const in[] = { a };
+    const struct dtensor *const nine[] = { a, a, a, a, a, a, a, a, a };
 
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
         refused(job, dtensor_op_register(job->ctx, &faults[i].def, &job->err),
@@ -307,6 +308,10 @@ static void texts(struct job *job)
     refused(job, dtensor_op("no", 1, in, NULL, 1, &y, &job->err), "no says no");
     refused(job, dtensor_op("x", 1, in, NULL, 1, &y, &job->err),
             "no operator \"x\"");
+    good(dtensor_op_register(job->ctx, &(struct dtensor_op_def){
+        .name = "stack", .local = fails }, &job->err));
+    refused(job, dtensor_op("stack", 9, nine, &(struct dtensor_op_args){
+        .ndims = 1 }, 1, &y, &job->err), "9 inputs and 1 outputs");
     dtensor_destroy(a);
 }
 
@@ -397,6 +402,58 @@ static void rank_main(int rank, int n, void *arg)
     dtensor_fini(job->ctx);
 }
 
+/* What follows from the texts of a definition, for a first input of 16x12. */
+static const struct {
+    struct dtensor_op_def def;
+    const char *args, *placed;    /* of the call; of the input, on 8 ranks    */
+    const char *answer;           /* of the outputs; or in the error          */
+} follows[] = {
+    { { .letters = "*k->*", .reduce = DTENSOR_AVG }, "", "S(0)", "S(0)" },
+    { { .letters = "*k->*", .reduce = DTENSOR_AVG }, "", "S(1)", "S(0)" },
+    { { .letters = "mk->k", .reduce = DTENSOR_AVG }, "", "S(0)", "P(avg)" },
+    { { .letters = "*->*,*", .terms = "s>s" }, "", "P(sum)", "P(sum) P(sum)" },
+    { { .letters = "*->*", .types = "?>c" }, "dtype=i32", "S(0)", "S(0) i32" },
+    { { .letters = "*!->*!" }, "dim=1", "S(0)", "S(0)" },
+    { { .letters = "*!->*-" }, "dim=0,keep=1", "S(1)", "S(1)" },
+    { { .letters = "*!m->*&m" }, "dim=0+1", "R", "expected one)" },
+};
+
+static void texts_follow(struct dtensor_ctx *ctx)
+{
+    for (size_t i = 0; i < sizeof follows / sizeof follows[0]; i++) {
+        struct dtensor_op_def def = follows[i].def;
+        struct dtensor_spec in, want, out[2];
+        struct dtensor_op_call call = { .op = "own", .nin = 1, .in = &in };
+        struct dtensor_op_info info = { .nout = 0 };
+        struct dtensor_error err = { .text = "" };
+        char answer[400] = "";
+
+        def.name = "own";
+        def.local = row_dot;
+        if (dtensor_op_register(ctx, &def, &err) == 0 &&
+            dtensor_spec_init(&in, ctx, "world", follows[i].placed,
+                              DTENSOR_F64, 2, (const int64_t[]){ 16, 12 },
+                              &err) == 0 &&
+            dtensor_op_args_parse(follows[i].args, &call.args, &err) == 0)
+            dtensor_op_infer(&call, &want, 2, out, &info, &err);
+        for (int k = 0; k < info.nout; k++) {
+            const size_t at = strlen(answer);
+
+            snprintf(answer + at, 4, "%s", k ? " " : "");
+            dtensor_placements_format(out[k].mesh, out[k].placement,
+                                      answer + strlen(answer), 100);
+        }
+        if (info.nout > 0 && out[0].dtype != DTENSOR_F64)
+            snprintf(answer + strlen(answer), 20, " %s",
+                     dtensor_dtype_name(out[0].dtype));
+        ok(info.nout > 0 ? strcmp(answer, follows[i].answer) == 0
+                         : strstr(err.text, follows[i].answer) != NULL,
+           "%s%s%s of %s: %s (%s)", def.letters, *follows[i].args ? " " : "",
+           follows[i].args, follows[i].placed, follows[i].answer,
+           info.nout > 0 ? answer : err.text);
+    }
+}
+
 /* Without peers: registered, and inferred. */
 static void planning(void)
 {
@@ -423,6 +480,7 @@ static void planning(void)
        "an operator is registered and inferred without peers, nothing is sent "
        "(%d, %g us) %s",
        rc, info.predicted_us, err.text);
+    texts_follow(ctx);
     dtensor_fini(ctx);
 }
 
