@@ -3,7 +3,7 @@
  * It is not enough that partial values make the right total: R -> P(max)
  * leaves the value on every rank, and not on one with minus infinity on the
  * others, whatever the route.  Every pair of placements with a P in the target
- * is carried out in this process (oracle.c) on every mesh of up to 12 ranks,
+ * is carried out in this process (oracle.c) on every mesh of up to 8 ranks,
  * for each reduction of floats and of integers, by each route, where bytes are
  * cheap and where they are dear; every element of every rank is compared with
  * the contract of dtensor_redistribute().  Two processes take the cases in
@@ -31,7 +31,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { RANKS = 12 };
+enum { RANKS = 8 };
 
 static struct dtensor_ctx *ctx;                /* of a context that plans     */
 static uint64_t *cases;                        /* [2], by process             */
