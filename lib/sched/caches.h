@@ -20,7 +20,8 @@
 enum dtn_lines {
     DTN_LINES_HERE,               /* in its own cache                         */
     DTN_LINES_THERE,              /* in that of another, which wrote it       */
-    DTN_LINES_READ,               /* it wrote, another has read               */
+    DTN_LINES_READ,               /* it wrote, another has read; or the       */
+                                  /* writer has, once they had left its cache */
     DTN_LINES_AWAY,               /* and from there on: the same, but other   */
     DTN_LINES_AWAY_THERE,         /* memory has taken their places in the     */
     DTN_LINES_AWAY_READ,          /* caches of both                           */

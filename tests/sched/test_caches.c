@@ -90,6 +90,24 @@ static void test_capacity(void)
     dtn_caches_destroy(caches);
 }
 
+/* Lines that a rank reads again after they left its cache are as if another
+ * rank had read them, for one that stores there.
+ */
+static void test_read_again(void)
+{
+    struct dtn_caches *caches = fresh();
+
+    dtn_caches_touch(caches, 1, DTN_OUT, LINE, false);
+    near_to(step_ns(caches, DTN_OP_PUT, 0, 1, LINE), 101,
+            "to lines that a peer wrote, and read in its cache");
+    dtn_caches_touch(caches, 1, DTN_OUT, LINE, true);
+    dtn_caches_touch(caches, 1, DTN_TMP, 7 * CAPACITY / 4, true);
+    dtn_caches_touch(caches, 1, DTN_OUT, LINE, false);
+    near_to(step_ns(caches, DTN_OP_PUT, 0, 1, LINE), 201,
+            "or after they had left it");
+    dtn_caches_destroy(caches);
+}
+
 /* READY names a place, where the peer's OUT begins for this rank. */
 static void test_places(void)
 {
@@ -151,6 +169,7 @@ int main(void)
 {
     test_states();
     test_capacity();
+    test_read_again();
     test_places();
     test_played();
     return done();

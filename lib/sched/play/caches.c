@@ -5,7 +5,9 @@
  * have used more than a cache holds since, the piece has left the cache.
  * Example: a rank writes its input of 64 KiB, and a peer loads it.  The peer
  * finds the lines THERE.  The rank that writes it again finds them READ, or
- * AWAY_READ after its peer has used 1 MiB of other memory.
+ * AWAY_READ after its peer has used 1 MiB of other memory.  A line that its
+ * writer reads again from beyond its cache comes back clean: to store there
+ * takes a peer as long as if a third one had read it.
  *
  * Steps that use the same piece are in order, since signals are between them;
  * so it does not matter that a simulation runs one rank ahead of another.
@@ -28,7 +30,11 @@ struct holder {
     double used;
 };
 
-struct users { struct holder writer, reader; };
+struct users {
+    struct holder writer, reader;
+    double clean;                 /* share that the writer has read again     */
+                                  /* after it had left its cache              */
+};
 
 struct space {
     struct users *piece;          /* [npieces]                                */
@@ -116,10 +122,17 @@ static double beyond_share(const struct dtn_caches *caches,
     return fmin(1, fmax(0, (used / caches->costs.capacity - 2) / 6));
 }
 
+static void lines_add(struct lines *spread, enum dtn_lines lines, double bytes,
+                      double held)
+{
+    spread->bytes[lines] += held * bytes;
+    spread->bytes[lines + DTN_LINES_AWAY] += (1 - held) * bytes;
+}
+
 /* Add bytes of a piece to where they are.  Nobody has used it: it is away. */
 static void piece_spread(const struct dtn_caches *caches,
                          const struct users *piece, int rank, double bytes,
-                         struct lines *spread)
+                         bool writes, struct lines *spread)
 {
     const struct holder *last = piece->reader.rank >= 0 ? &piece->reader
                                                         : &piece->writer;
@@ -132,14 +145,17 @@ static void piece_spread(const struct dtn_caches *caches,
         lines = DTN_LINES_READ;
     if (last->rank >= 0)
         spread->beyond += bytes * beyond_share(caches, *last);
-    spread->bytes[lines] += held * bytes;
-    spread->bytes[lines + DTN_LINES_AWAY] += (1 - held) * bytes;
+    if (lines == DTN_LINES_THERE && writes) {
+        lines_add(spread, DTN_LINES_READ, piece->clean * bytes, held);
+        bytes *= 1 - piece->clean;
+    }
+    lines_add(spread, lines, bytes, held);
 }
 
 /* Up to so many pieces; false: out of memory. */
 static bool space_reserve(struct space *space, int npieces)
 {
-    const struct users fresh = { { -1, 0 }, { -1, 0 } };
+    const struct users fresh = { { -1, 0 }, { -1, 0 }, 0 };
 
     if (!dtn_array_reserve(&space->piece, &space->capacity, npieces,
                            sizeof space->piece[0]))
@@ -149,12 +165,14 @@ static bool space_reserve(struct space *space, int npieces)
     return true;
 }
 
-static void piece_use(struct users *piece, struct holder holder, bool writes)
+static void piece_use(const struct dtn_caches *caches, struct users *piece,
+                      struct holder holder, bool writes)
 {
     if (writes) {
-        piece->writer = holder;
-        piece->reader.rank = -1;
+        *piece = (struct users){ holder, { -1, 0 }, 0 };
     } else if (piece->writer.rank == holder.rank) {
+        piece->clean = 1 - (1 - piece->clean)
+                         * held_share(caches, piece->writer);
         piece->writer = holder;   /* the other still has it, too              */
     } else {
         piece->reader = holder;
@@ -184,9 +202,11 @@ static struct lines lines_use(struct dtn_caches *caches, int rank,
 
         next = (at / PIECE_BYTES + 1) * PIECE_BYTES;
         next = next < end ? next : end;
-        piece_spread(caches, piece, rank, (double)(next - at), &spread);
+        piece_spread(caches, piece, rank, (double)(next - at), writes,
+                     &spread);
         caches->used[rank] += (double)(next - at);
-        piece_use(piece, (struct holder){ rank, caches->used[rank] }, writes);
+        piece_use(caches, piece, (struct holder){ rank, caches->used[rank] },
+                  writes);
     }
     return spread;
 }
