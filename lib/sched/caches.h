@@ -34,6 +34,7 @@ size_t dtn_cache_size(int index);
 
 struct dtn_cache_costs {
     double capacity;              /* bytes of the cache of a rank             */
+    double shared;                /* of the one that all ranks share          */
     double ready_ns;              /* more for a READY that names memory       */
     double beyond_ns;             /* more for a byte that is loaded or stored */
                                   /* if it has left the shared cache          */
@@ -63,9 +64,11 @@ void dtn_caches_touch(struct dtn_caches *caches, int rank,
 void dtn_caches_ready(struct dtn_caches *caches, int rank, int from,
                       const struct dtn_step *ready);
 
-/* A rank does a step that moves bytes: the time in ns. */
+/* A rank begins a step that moves bytes, now: the time in ns.  Ranks use their
+ * caches at the same time, so steps come in the order in which they begin.
+ */
 double dtn_caches_step(struct dtn_caches *caches, const struct dtn_sched *sched,
-                       const struct dtn_step *step);
+                       const struct dtn_step *step, double now_ns);
 
 /* Did it run out of memory?  Then times are wrong. */
 bool dtn_caches_failed(const struct dtn_caches *caches);

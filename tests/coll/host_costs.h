@@ -17,8 +17,9 @@ struct host_areas {
     void *in, *out;               /* memory of this rank                      */
     unsigned char *src, *dst;     /* in and out of rank 0, as this rank sees  */
                                   /* them                                     */
-    unsigned char *other;         /* of this rank: fills its cache 8 times    */
+    unsigned char *other;         /* of this rank: fills the shared cache     */
     size_t cache_bytes;           /* of a core                                */
+    size_t shared_bytes;          /* of all cores                             */
 };
 
 struct host_costs {

@@ -18,7 +18,7 @@
 #define CAPACITY 4096
 
 static const struct dtn_cache_costs costs = {
-    .capacity = CAPACITY, .ready_ns = 7000, .beyond_ns = 1000.0 / LINE,
+    .capacity = CAPACITY, .shared = 16 * CAPACITY, .ready_ns = 7000, .beyond_ns = 1000.0 / LINE,
     .copy = { 1, 8, 64, 512, 4096, 32768 },
     .fold = { 2, 16, 128, 1024, 8192, 65536 },
     .load = { { 0 }, { 10, 80 }, { 20, 160 }, { 30 }, { 40 }, { 50 } },
@@ -46,7 +46,7 @@ static double step_ns(struct dtn_caches *caches, enum dtn_op op, int src_rank,
         .terms = 2, .own_term = -1, .bytes = bytes,
         .dst = { dst_rank, DTN_OUT, 0 }, .src = { src_rank, DTN_IN, 0 } };
 
-    return dtn_caches_step(caches, &sched, &step);
+    return dtn_caches_step(caches, &sched, &step, 0);
 }
 
 static void near_to(double ns, double wanted, const char *what)
@@ -84,9 +84,34 @@ static void test_capacity(void)
     dtn_caches_touch(caches, 1, DTN_OUT, LINE, false);
     dtn_caches_touch(caches, 0, DTN_TMP, 7 * CAPACITY / 4, true);
     near_to(step_ns(caches, DTN_OP_COPY, 0, 0, LINE), 331, "own lines away");
-    dtn_caches_touch(caches, 0, DTN_TMP, 9 * CAPACITY, true);
-    near_to(step_ns(caches, DTN_OP_COPY, 0, 0, LINE), 2331,
-            "and beyond the shared cache");
+    for (int i = 0; i < 25; i++)
+        dtn_caches_touch(caches, 0, DTN_TMP, CAPACITY, true);
+    near_to(step_ns(caches, DTN_OP_COPY, 0, 0, LINE), 331,
+            "memory that is used again and again fills a shared cache once");
+    dtn_caches_touch(caches, 1, DTN_TMP, 25 * CAPACITY, true);
+    near_to(step_ns(caches, DTN_OP_COPY, 0, 0, LINE), 2001,
+            "own lines, but beyond the shared cache");
+    dtn_caches_destroy(caches);
+}
+
+/* A peer is in the middle of a copy: what it will have used does not count. */
+static void test_at_once(void)
+{
+    const struct dtn_sched sched = { .n = 2, .me = 1, .dtype = DTENSOR_F32 };
+    const struct dtn_step step = { .op = DTN_OP_COPY, .box = -1,
+        .bytes = CAPACITY, .dst = { 1, DTN_TMP, CAPACITY },
+        .src = { 1, DTN_TMP, 0 } };
+    struct dtn_caches *caches = fresh();
+
+    dtn_caches_touch(caches, 1, DTN_TMP, 2 * CAPACITY, true);
+    dtn_caches_touch(caches, 1, DTN_OUT, LINE, true);
+    dtn_caches_step(caches, &sched, &step, 0);
+    near_to(step_ns(caches, DTN_OP_PUT, 0, 1, LINE), 101,
+            "to a peer's lines, before it uses others");
+    dtn_caches_destroy(caches);
+    caches = fresh();
+    dtn_caches_step(caches, &sched, &step, -1e6);
+    near_to(step_ns(caches, DTN_OP_PUT, 0, 1, LINE), 401, "and after");
     dtn_caches_destroy(caches);
 }
 
@@ -170,6 +195,7 @@ int main(void)
     test_states();
     test_capacity();
     test_read_again();
+    test_at_once();
     test_places();
     test_played();
     return done();

@@ -9,8 +9,8 @@
  * writer reads again from beyond its cache comes back clean: to store there
  * takes a peer as long as if a third one had read it.
  *
- * Steps that use the same piece are in order, since signals are between them;
- * so it does not matter that a simulation runs one rank ahead of another.
+ * Memory of all ranks together fills the cache that they share.  What has left
+ * that one comes from DRAM.
  */
 #include "sched/caches.h"
 #include "base/array.h"
@@ -24,10 +24,12 @@
 
 #define PIECE_BYTES ((size_t)1 << 10)
 
-/* Who has a piece, and how many bytes that rank had used by then. */
+/* Who has a piece, and how many bytes that rank, and all ranks, had used by
+ * then.
+ */
 struct holder {
     int rank;                     /* -1: nobody                               */
-    double used;
+    double used, all;
 };
 
 struct users {
@@ -41,10 +43,20 @@ struct space {
     int npieces, capacity;        /* used and allocated                       */
 };
 
+/* What a rank has used so far, and its last step. */
+struct usage {
+    double bytes, before;         /* used with this step, and before it       */
+    double begin_ns, end_ns;      /* of the step                              */
+};
+
 struct dtn_caches {
     struct dtn_cache_costs costs; /* of bytes                                 */
     int ranks;                    /* of the host                              */
-    double *used;                 /* [ranks] bytes that each has used so far  */
+    struct usage *used;           /* [ranks]                                  */
+    double all;                   /* bytes that all have used                 */
+    int user;                     /* the rank that uses lines now             */
+    double now_ns, passed;        /* how far it is, and bytes it has used     */
+    double known;                 /* bytes of memory that were ever used      */
     struct space *space;          /* [ranks][DTN_NSPACES]                     */
     struct dtn_span *named;       /* [ranks][ranks] where the memory of the   */
                                   /* second begins for the first              */
@@ -101,25 +113,43 @@ bool dtn_caches_failed(const struct dtn_caches *caches)
 
 /* ---------------------------------------------------------------- lines --- */
 
-/* Which share of it its last holder still has.  Caches do not forget all that
- * they cannot hold: they begin before they are full.
+/* Which share of it a cache still has after so many other bytes.  Caches do not
+ * forget all that they cannot hold: they begin before they are full.
  */
-static double held_share(const struct dtn_caches *caches, struct holder holder)
+static double cached_share(double used, double capacity)
 {
-    const double used = caches->used[holder.rank] - holder.used;
-
-    return fmin(1, fmax(0, 1.5 - used / caches->costs.capacity));
+    return fmin(1, fmax(0, 1.5 - used / capacity));
 }
 
-/* Which share of it has left the shared cache: all, when eight times as much as
- * an own cache holds has been used since, none when twice as much has.
+/* What a rank has used by now: it may be in the middle of its last step. */
+static double used_by(const struct dtn_caches *caches, int rank)
+{
+    const struct usage *used = &caches->used[rank];
+
+    if (rank == caches->user)
+        return used->before + caches->passed;
+    if (caches->now_ns >= used->end_ns)
+        return used->bytes;
+    return used->before + (used->bytes - used->before)
+         * fmax(0, caches->now_ns - used->begin_ns)
+         / (used->end_ns - used->begin_ns);
+}
+
+/* That of its last holder. */
+static double held_share(const struct dtn_caches *caches, struct holder holder)
+{
+    return cached_share(used_by(caches, holder.rank) - holder.used,
+                        caches->costs.capacity);
+}
+
+/* Which share of it has left the shared cache, which all ranks fill; memory
+ * that is used again and again fills it once.
  */
 static double beyond_share(const struct dtn_caches *caches,
                            struct holder holder)
 {
-    const double used = caches->used[holder.rank] - holder.used;
-
-    return fmin(1, fmax(0, (used / caches->costs.capacity - 2) / 6));
+    return 1 - cached_share(fmin(caches->all + caches->passed - holder.all,
+                                 caches->known), caches->costs.shared);
 }
 
 static void lines_add(struct lines *spread, enum dtn_lines lines, double bytes,
@@ -131,17 +161,17 @@ static void lines_add(struct lines *spread, enum dtn_lines lines, double bytes,
 
 /* Add bytes of a piece to where they are.  Nobody has used it: it is away. */
 static void piece_spread(const struct dtn_caches *caches,
-                         const struct users *piece, int rank, double bytes,
-                         bool writes, struct lines *spread)
+                         const struct users *piece, double bytes, bool writes,
+                         struct lines *spread)
 {
     const struct holder *last = piece->reader.rank >= 0 ? &piece->reader
                                                         : &piece->writer;
     const double held = last->rank < 0 ? 0 : held_share(caches, *last);
     enum dtn_lines lines = DTN_LINES_THERE;
 
-    if (last->rank == rank || last->rank < 0)
+    if (last->rank == caches->user || last->rank < 0)
         lines = DTN_LINES_HERE;
-    else if (piece->writer.rank == rank)
+    else if (piece->writer.rank == caches->user)
         lines = DTN_LINES_READ;
     if (last->rank >= 0)
         spread->beyond += bytes * beyond_share(caches, *last);
@@ -153,14 +183,15 @@ static void piece_spread(const struct dtn_caches *caches,
 }
 
 /* Up to so many pieces; false: out of memory. */
-static bool space_reserve(struct space *space, int npieces)
+static bool space_reserve(struct dtn_caches *caches, struct space *space,
+                          int npieces)
 {
-    const struct users fresh = { { -1, 0 }, { -1, 0 }, 0 };
+    const struct users fresh = { { -1, 0, 0 }, { -1, 0, 0 }, 0 };
 
     if (!dtn_array_reserve(&space->piece, &space->capacity, npieces,
                            sizeof space->piece[0]))
         return false;
-    while (space->npieces < npieces)
+    for (; space->npieces < npieces; caches->known += (double)PIECE_BYTES)
         space->piece[space->npieces++] = fresh;
     return true;
 }
@@ -169,7 +200,7 @@ static void piece_use(const struct dtn_caches *caches, struct users *piece,
                       struct holder holder, bool writes)
 {
     if (writes) {
-        *piece = (struct users){ holder, { -1, 0 }, 0 };
+        *piece = (struct users){ holder, { -1, 0, 0 }, 0 };
     } else if (piece->writer.rank == holder.rank) {
         piece->clean = 1 - (1 - piece->clean)
                          * held_share(caches, piece->writer);
@@ -178,56 +209,6 @@ static void piece_use(const struct dtn_caches *caches, struct users *piece,
         piece->reader = holder;
     }
 }
-
-/* A rank uses bytes of the memory at a span: where are they? */
-static struct lines lines_use(struct dtn_caches *caches, int rank,
-                               struct dtn_span span, size_t bytes, bool writes)
-{
-    const struct dtn_span *named = &caches->named[rank * caches->ranks
-                                                  + span.rank];
-    struct space *space = &caches->space[span.rank * (int)DTN_NSPACES
-                                        + (int)span.space];
-    const size_t begin = span.offset
-                       + (named->space == span.space ? named->offset : 0);
-    const size_t end = begin + bytes;
-    const size_t last = (end + PIECE_BYTES - 1) / PIECE_BYTES;
-    struct lines spread = { { 0 }, 0 };
-
-    if (!space_reserve(space, (int)last)) {
-        caches->failed = true;
-        return spread;
-    }
-    for (size_t at = begin, next; at < end; at = next) {
-        struct users *piece = &space->piece[at / PIECE_BYTES];
-
-        next = (at / PIECE_BYTES + 1) * PIECE_BYTES;
-        next = next < end ? next : end;
-        piece_spread(caches, piece, rank, (double)(next - at), writes,
-                     &spread);
-        caches->used[rank] += (double)(next - at);
-        piece_use(caches, piece, (struct holder){ rank, caches->used[rank] },
-                  writes);
-    }
-    return spread;
-}
-
-void dtn_caches_touch(struct dtn_caches *caches, int rank,
-                      enum dtn_space space, size_t bytes, bool writes)
-{
-    lines_use(caches, rank, (struct dtn_span){ rank, space, 0 }, bytes, writes);
-}
-
-void dtn_caches_ready(struct dtn_caches *caches, int rank, int from,
-                      const struct dtn_step *ready)
-{
-    struct dtn_span *named = &caches->named[rank * caches->ranks + from];
-
-    *named = ready->src;
-    if (ready->message_bytes == 0)
-        named->offset = 0;
-}
-
-/* ---------------------------------------------------------------- costs --- */
 
 /* Between two sizes a straight line, beyond the last the same for each byte. */
 static double curve_ns(const double ns[], double bytes)
@@ -245,6 +226,87 @@ static double curve_ns(const double ns[], double bytes)
          / (double)(dtn_cache_size(i) - dtn_cache_size(i - 1));
 }
 
+/* The user uses bytes of the memory at a span, from now on and for as long as a
+ * copy takes, beside other spans: where are they?
+ */
+static struct lines lines_use(struct dtn_caches *caches, struct dtn_span span,
+                              size_t bytes, bool writes)
+{
+    const struct usage *used = &caches->used[caches->user];
+    const struct dtn_span *named = &caches->named[caches->user * caches->ranks
+                                                  + span.rank];
+    struct space *space = &caches->space[span.rank * (int)DTN_NSPACES
+                                        + (int)span.space];
+    const size_t begin = span.offset
+                       + (named->space == span.space ? named->offset : 0);
+    const size_t end = begin + bytes;
+    const size_t last = (end + PIECE_BYTES - 1) / PIECE_BYTES;
+    const double now_ns = caches->now_ns;
+    const double ns = curve_ns(caches->costs.copy, (double)bytes);
+    struct lines spread = { { 0 }, 0 };
+
+    if (!space_reserve(caches, space, (int)last)) {
+        caches->failed = true;
+        return spread;
+    }
+    for (size_t at = begin, next; at < end; at = next) {
+        const double share = (double)(at - begin) / (double)bytes;
+        struct users *piece = &space->piece[at / PIECE_BYTES];
+
+        next = (at / PIECE_BYTES + 1) * PIECE_BYTES;
+        next = next < end ? next : end;
+        caches->now_ns = now_ns + share * ns;
+        caches->passed = share * (used->bytes - used->before);
+        piece_spread(caches, piece, (double)(next - at), writes, &spread);
+        piece_use(caches, piece,
+                  (struct holder){ caches->user, used->before + caches->passed,
+                                   caches->all + caches->passed }, writes);
+    }
+    caches->now_ns = now_ns;
+    return spread;
+}
+
+/* A rank begins to use so many bytes. */
+static void use_begin(struct dtn_caches *caches, int rank, double bytes,
+                      double now_ns)
+{
+    struct usage *used = &caches->used[rank];
+
+    caches->user = rank;
+    caches->now_ns = now_ns;
+    *used = (struct usage){ used->bytes + bytes, used->bytes, now_ns, now_ns };
+}
+
+static void use_end(struct dtn_caches *caches, double ns)
+{
+    struct usage *used = &caches->used[caches->user];
+
+    caches->all += used->bytes - used->before;
+    caches->passed = 0;
+    caches->user = -1;
+    used->end_ns += ns;
+}
+
+void dtn_caches_touch(struct dtn_caches *caches, int rank,
+                      enum dtn_space space, size_t bytes, bool writes)
+{
+    use_begin(caches, rank, (double)bytes, 0);
+    lines_use(caches, (struct dtn_span){ rank, space, 0 }, bytes, writes);
+    use_end(caches, 0);
+}
+
+void dtn_caches_ready(struct dtn_caches *caches, int rank, int from,
+                      const struct dtn_step *ready)
+{
+    struct dtn_span *named = &caches->named[rank * caches->ranks + from];
+
+    *named = ready->src;
+    if (ready->message_bytes == 0)
+        named->offset = 0;
+}
+
+/* ---------------------------------------------------------------- costs --- */
+
 /* More ns, because lines are elsewhere. */
 static double spread_ns(const struct dtn_caches *caches,
                         const double more[][DTN_CACHE_SIZES],
@@ -259,30 +321,39 @@ static double spread_ns(const struct dtn_caches *caches,
     return ns;
 }
 
-static double load_ns(struct dtn_caches *caches, int rank,
-                      struct dtn_span from, size_t bytes)
+static double load_ns(struct dtn_caches *caches, struct dtn_span from,
+                      size_t bytes)
 {
-    const struct lines spread = lines_use(caches, rank, from, bytes, false);
+    const struct lines spread = lines_use(caches, from, bytes, false);
 
     return spread_ns(caches, caches->costs.load, &spread, bytes);
 }
 
-static double store_ns(struct dtn_caches *caches, int rank,
-                       struct dtn_span to, size_t bytes)
+static double store_ns(struct dtn_caches *caches, struct dtn_span to,
+                       size_t bytes)
 {
-    const struct lines spread = lines_use(caches, rank, to, bytes, true);
+    const struct lines spread = lines_use(caches, to, bytes, true);
 
     return spread_ns(caches, caches->costs.store, &spread, bytes);
 }
 
 /* ---------------------------------------------------------------- steps --- */
 
+static int terms_count(const struct dtn_sched *sched,
+                       const struct dtn_step *step)
+{
+    if (step->op != DTN_OP_FOLD)
+        return 2;
+    return step->src.rank >= 0 ? step->terms
+         : sched->terms ? sched->nterms : sched->n;
+}
+
 /* The terms of a fold: of each rank, or slots of own memory. */
 static double terms_ns(struct dtn_caches *caches, const struct dtn_sched *sched,
-                       const struct dtn_step *step, int *nterms)
+                       const struct dtn_step *step)
 {
     const bool own = step->src.rank >= 0;
-    const int n = own ? step->terms : sched->terms ? sched->nterms : sched->n;
+    const int n = terms_count(sched, step);
     double ns = 0;
 
     for (int t = 0; t < n; t++) {
@@ -294,9 +365,8 @@ static double terms_ns(struct dtn_caches *caches, const struct dtn_sched *sched,
             term.offset += (size_t)t * step->bytes;
         else
             term.rank = sched->terms ? sched->terms[t] : t;
-        ns += load_ns(caches, sched->me, term, step->bytes);
+        ns += load_ns(caches, term, step->bytes);
     }
-    *nterms = n;
     return ns;
 }
 
@@ -310,8 +380,8 @@ static double slot_ns(struct dtn_caches *caches, const struct dtn_sched *sched,
     const bool sends = step->op == DTN_OP_SIGNAL;
     const double bytes = (double)step->bytes;
     const double own = sends
-        ? load_ns(caches, sched->me, step->src, step->bytes)
-        : store_ns(caches, sched->me, step->dst, step->bytes);
+        ? load_ns(caches, step->src, step->bytes)
+        : store_ns(caches, step->dst, step->bytes);
     const double *slot = sends ? costs->store[DTN_LINES_READ]
                                : costs->load[DTN_LINES_THERE];
 
@@ -323,47 +393,73 @@ static double fold_ns(struct dtn_caches *caches, const struct dtn_sched *sched,
                       const struct dtn_step *step, size_t bytes)
 {
     const double *fold = caches->costs.fold, *copy = caches->costs.copy;
+    const int n = terms_count(sched, step);
     double ns;
-    int n = 2;
 
     if (step->op == DTN_OP_FOLD)
-        ns = terms_ns(caches, sched, step, &n);
+        ns = terms_ns(caches, sched, step);
     else
-        ns = load_ns(caches, sched->me, step->dst, bytes)
-           + load_ns(caches, sched->me, step->src, bytes);
+        ns = load_ns(caches, step->dst, bytes)
+           + load_ns(caches, step->src, bytes);
     ns += curve_ns(copy, (double)bytes)
         + (n - 1) * (curve_ns(fold, (double)bytes)
                      - curve_ns(copy, (double)bytes));
-    return ns + store_ns(caches, sched->me, step->dst, bytes);
+    return ns + store_ns(caches, step->dst, bytes);
 }
 
-double dtn_caches_step(struct dtn_caches *caches, const struct dtn_sched *sched,
-                       const struct dtn_step *step)
+static double step_ns(struct dtn_caches *caches, const struct dtn_sched *sched,
+                      const struct dtn_step *step, size_t bytes)
 {
-    const size_t bytes = step->box < 0 ? step->bytes
-        : (size_t)dtn_box_count(&sched->boxes[step->box])
-          * dtensor_dtype_size(sched->dtype);
     double ns = 0;
 
-    if (step->op == DTN_OP_SIGNAL && step->tag == DTN_TAG_READY)
-        return sched->exposed[DTN_IN] || sched->exposed[DTN_OUT]
-             ? caches->costs.ready_ns : 0;
-    if (bytes == 0)
-        return 0;
     switch (step->op) {
     case DTN_OP_SIGNAL: case DTN_OP_WAIT:
         return step->tag == DTN_TAG_EAGER ? slot_ns(caches, sched, step) : 0;
     case DTN_OP_REDUCE: case DTN_OP_FOLD:
         return fold_ns(caches, sched, step, bytes);
     case DTN_OP_PUT: case DTN_OP_COPY:
-        ns = load_ns(caches, sched->me, step->src, bytes);
+        ns = load_ns(caches, step->src, bytes);
         break;
     case DTN_OP_SCALE:
-        ns = load_ns(caches, sched->me, step->dst, bytes);
+        ns = load_ns(caches, step->dst, bytes);
         break;
     default:
         break;
     }
     return ns + curve_ns(caches->costs.copy, (double)bytes)
-         + store_ns(caches, sched->me, step->dst, bytes);
+         + store_ns(caches, step->dst, bytes);
+}
+
+/* How many spans of memory it uses at the same time. */
+static int step_spans(const struct dtn_sched *sched,
+                      const struct dtn_step *step)
+{
+    switch (step->op) {
+    case DTN_OP_PUT: case DTN_OP_COPY: case DTN_OP_REDUCE:
+        return 2;
+    case DTN_OP_FOLD:
+        return terms_count(sched, step) + 1;
+    default:
+        return 1;
+    }
+}
+
+double dtn_caches_step(struct dtn_caches *caches, const struct dtn_sched *sched,
+                       const struct dtn_step *step, double now_ns)
+{
+    const size_t bytes = step->box < 0 ? step->bytes
+        : (size_t)dtn_box_count(&sched->boxes[step->box])
+          * dtensor_dtype_size(sched->dtype);
+    double ns;
+
+    if (step->op == DTN_OP_SIGNAL && step->tag == DTN_TAG_READY)
+        return sched->exposed[DTN_IN] || sched->exposed[DTN_OUT]
+             ? caches->costs.ready_ns : 0;
+    if (bytes == 0)
+        return 0;
+    use_begin(caches, sched->me, (double)bytes * step_spans(sched, step),
+              now_ns);
+    ns = step_ns(caches, sched, step, bytes);
+    use_end(caches, ns);
+    return ns;
 }

@@ -60,7 +60,8 @@ static double bytes_ns(const struct dtn_player *p,
         return byte_ns * stretch_of(p, part) * (double)line->bytes;
     step = &part->sched->steps[line->step];
     return line->op == DTN_LINE_LOAD && step->op != DTN_OP_COPY
-         ? 0 : dtn_caches_step(p->machine->caches, part->sched, step);
+         ? 0 : dtn_caches_step(p->machine->caches, part->sched, step,
+                             part->clock_ns);
 }
 
 /* It passes over the bytes of a line. */
@@ -226,8 +227,13 @@ static void part_run(struct dtn_player *p, struct dtn_play_part *part,
                      double now_ns)
 {
     while (part->at < part->end && !p->cut
-           && line_run(p, part, &p->program.line[part->at], now_ns))
+           && line_run(p, part, &p->program.line[part->at], now_ns)) {
         part->at++;
+        if (p->machine->caches && part->clock_ns > now_ns) {
+            part_later(p, part, part->clock_ns);
+            return;               /* ranks use their caches in order of time  */
+        }
+    }
 }
 
 /* ---------------------------------------------------------- the machine --- */
