@@ -37,8 +37,9 @@ struct dtn_play_machine {
     int rails;                    /* ports of a host, taken by its ranks in   */
                                   /* turn                                     */
     struct dtn_play_wire near;    /* inside a host                            */
-    double early_ns;              /* inside a host: less latency, if the      */
-                                  /* receiver waits since less than a post    */
+    double early_ns;              /* inside a host: less latency of the first */
+                                  /* signal from a peer, if the receiver      */
+                                  /* waits since less than a post             */
     struct dtn_play_wire far;     /* between hosts, through one switch        */
     double folded_ns;             /* of a byte of a term that is reduced      */
     double copied_ns;             /* of a byte that is copied                 */

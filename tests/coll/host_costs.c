@@ -76,8 +76,8 @@ static double signals_middle(const struct host_areas *areas, int turns,
     return timing_median(ns, 3);
 }
 
-/* In the first turn both ranks begin at the same time, in later ones the
- * receiver has been waiting.
+/* In the first turn both ranks begin at the same time; before later ones the
+ * receiver has asked for the line, so the sender must take it back.
  */
 static void signals_measure(const struct host_areas *areas,
                             struct host_costs *costs)
@@ -336,8 +336,8 @@ void host_costs_end(struct dtensor_ctx *ctx, struct host_costs *costs)
 void host_costs_measure(struct host_costs *costs)
 {
     costs->caches = (struct dtn_cache_costs){ .capacity = 0 };
-    signals_measure(&costs->areas, costs);
     bytes_measure(&costs->areas, &costs->caches);
+    signals_measure(&costs->areas, costs);
 }
 
 bool host_costs_hold(const struct host_costs *costs)

@@ -27,7 +27,8 @@ struct host_costs {
     double start_ns;              /* of a call, before its first step         */
     double post_ns;               /* to post a signal                         */
     double latency_ns;            /* from then until the peer has taken it    */
-    double early_ns;              /* less, if the peer began to wait later    */
+    double early_ns;              /* less for the first signal of a call, if  */
+                                  /* the peer began to wait later             */
     struct dtn_cache_costs caches; /* of bytes                                */
 };
 

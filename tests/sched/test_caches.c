@@ -190,6 +190,35 @@ static void test_played(void)
     dtn_caches_destroy(NULL);
 }
 
+/* Both ranks signal and wait, twice. */
+static int emit_turns(void *arg, int me, struct dtn_sched *sched,
+                      struct dtensor_error *err)
+{
+    dtn_sched_init(sched, "turns", 2, me, DTENSOR_F32, DTENSOR_SUM);
+    for (int i = 0; i < *(const int *)arg; i++) {
+        dtn_sched_signal(sched, 1 - me, DTN_TAG_DATA);
+        dtn_sched_wait(sched, 1 - me, DTN_TAG_DATA);
+    }
+    return dtn_sched_finish(sched, err);
+}
+
+/* Only of the first signal the receiver has not asked for the line before. */
+static void test_early(void)
+{
+    const struct dtn_play_machine machine = { .ranks = 2, .per_host = 2,
+        .rails = 1, .near = { .latency_ns = 100, .post_ns = 50, .byte_ns = 1 },
+        .early_ns = 30 };
+    int turns = 2;
+    const struct dtn_play_job job = { .n = 2, .emit = emit_turns,
+                                      .arg = &turns };
+    struct dtn_play_result result = { .ns = 0 };
+    struct dtensor_error err;
+
+    if (dtn_play(&machine, &job, 1, NULL, &result, &err) != 0)
+        note("%s", err.text);
+    near_to(result.ns, 50 + 100 - 30 + 50 + 100, "two signals to and fro");
+}
+
 int main(void)
 {
     test_states();
@@ -198,5 +227,6 @@ int main(void)
     test_at_once();
     test_places();
     test_played();
+    test_early();
     return done();
 }

@@ -170,9 +170,10 @@ static bool line_wait(struct dtn_player *p, struct dtn_play_part *part,
     }
     if (part->sched && part->sched->steps[line->step].tag == DTN_TAG_READY)
         take_ready(p, part, channel, &notice);
-    if (wire == &p->machine->near
+    if (wire == &p->machine->near && !channel->begun
         && part->clock_ns + wire->post_ns >= notice.sent_ns)
         notice.seen_ns -= p->machine->early_ns;
+    channel->begun = true;
     if (notice.seen_ns > part->clock_ns) {
         if (p->watch && p->watch->path)
             wait_note(p, part, line, &notice);

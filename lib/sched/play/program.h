@@ -40,6 +40,7 @@ struct dtn_channel {
     uint32_t first, last;         /* notices on their way, DTN_NOTICE_NONE    */
     uint32_t posting, posted;     /* first and last message with pieces that  */
                                   /* are not at the port, DTN_NOTICE_NONE     */
+    bool begun;                   /* a signal was taken                       */
     double left_ns;               /* until when bytes leave the sender        */
     double landed_ns;             /* when the last bytes land                 */
 };
