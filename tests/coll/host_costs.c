@@ -24,10 +24,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { RUNS = 31, TURNS = 17, REPEATS = 9 };
+enum { RUNS = 101, TURNS = 17, REPEATS = 9 };
 #define SMALL_BYTES 512           /* copies of up to these are repeated       */
-#define SIGNALS_NS 1e7            /* for the runs of one measurement          */
-#define STEP_NS 5e6
+#define SIGNALS_NS 3e7            /* for the runs of one measurement          */
+#define STEP_NS 2e7
 #define CHECK_NS 1e6              /* or, whether they still hold              */
 #define SETTLE_NS 600             /* until a gate's stores are done           */
 #define AREA_BYTES ((size_t)1 << 20)     /* of a source or a destination      */
