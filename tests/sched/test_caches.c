@@ -18,7 +18,8 @@
 #define CAPACITY 4096
 
 static const struct dtn_cache_costs costs = {
-    .capacity = CAPACITY, .shared = 16 * CAPACITY, .ready_ns = 7000, .beyond_ns = 1000.0 / LINE,
+    .capacity = CAPACITY, .shared = 16 * CAPACITY, .ready_ns = 7000,
+    .beyond_ns = 1000.0 / LINE,
     .copy = { 1, 8, 64, 512, 4096, 32768 },
     .fold = { 2, 16, 128, 1024, 8192, 65536 },
     .load = { { 0 }, { 10, 80 }, { 20, 160 }, { 30 }, { 40 }, { 50 } },
