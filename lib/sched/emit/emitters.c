@@ -209,7 +209,8 @@ const struct dtn_emitter dtn_emitters[] = {
       .hosts = DTN_HOSTS_SEVERAL,
       .emit = dtn_emit_reduce_rail_twotree, .hides = 1, .weight = {
         .hops = ONE(2), .messages = OTHERS(2),
-        .moved.block = OTHERS(1), .folded.whole = ONE(1) }, .between_hosts = {
+        .moved.block = { .constant = 1, .per_peer = 1 },
+        .folded.whole = ONE(1) }, .between_hosts = {
         .senders = DTN_SENDERS_TREES, .overlaps = 1,
         .hops = { .constant = 1, .log2n = 1 },
         .messages = { .constant = -5, .log2n = 2 },
