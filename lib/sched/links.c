@@ -354,9 +354,7 @@ static bool load_counted(const struct dtn_model *model,
     return true;
 }
 
-/* Up a tree between unequal hosts a READY is under way while the levels inside
- * pass, of which a small host has fewer.
- */
+/* Up a tree a READY between hosts is under way while the levels inside pass. */
 static void load_ready(const struct dtn_model *model,
                        const struct dtn_weight *weight,
                        const struct dtn_units *units,
@@ -404,8 +402,7 @@ void dtn_load_hosts(const struct dtn_model *model,
     }
     load_link(model, weight, &units, &beyond, stretch, load);
     load_link(model, weight, &units, &inside, stretch, load);
-    if (beyond.counted)
-        load_ready(model, weight, &units, load);
+    load_ready(model, weight, &units, load);
     if (weight->senders == DTN_SENDERS_SHIFT && locals > 1)
         load_shift(model, weight, &beyond, load);
     load_local(weight, &units, stretch, load);
