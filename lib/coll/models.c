@@ -79,9 +79,8 @@ static void model_count(const struct dtn_group *group,
         if (ranks < model->rails)
             model->rails = ranks;
     }
-    model->crossings = model->uneven
-        ? dtn_crossings_count(host, group->n, model->hosts)
-        : (struct dtn_crossings){ .counted = false };
+    model->crossings = dtn_crossings_count(host, group->n, model->hosts,
+                                           model->locals);
 }
 
 static enum dtn_reach model_reach(const struct dtn_model *model,

@@ -5,9 +5,11 @@
  * 11.  In recursive doubling 1, 3, 5, 7 are guests of 0, 2, 4, 6; of the other
  * eight each has its peer on the other host in one round of three, and four of
  * each host do.  Of shifts by 1, 2, 4 and 8 the path 11, 0, 2, 6, 10 leads to
- * another host twice, and 7, 8, 10, 2, 10 three times.
+ * another host twice, and 7, 8, 10, 2, 10 three times.  Of the 22 edges of two
+ * trees four lead to the other host, three of them from host 0.
  */
 #include "sched/crossings.h"
+#include "sched/emit/trees.h"
 #include "sched/units.h"
 
 #include <stdlib.h>
@@ -139,16 +141,89 @@ static void rounds_count(const struct counter *c,
                          || c->host[2 * g] != c->host[2 * g + 1];
 }
 
+/* ------------------------------------------------------------ two trees --- */
+
+/* Of equal hosts the first ones are like the others. */
+#define EVEN_HOSTS 8
+
+/* Edges between the first hosts and all others. */
+static struct dtn_tree_edges trees_edges(const struct counter *c, int hosts)
+{
+    const size_t bytes = (size_t)c->nhosts * sizeof c->now[0];
+    int *to = memset(c->now, 0, bytes), *from = memset(c->before, 0, bytes);
+    struct dtn_tree_edges most = { 0, 0 };
+
+    for (int i = 0; i < 2 * c->n; i++) {
+        const int r = i / 2, here = c->host[r];
+        struct dtn_tree tree;
+
+        if (here >= hosts)
+            continue;
+        tree = dtn_tree_make(c->n, 0, r, i % 2);
+        to[here] += tree.parent >= 0 && c->host[tree.parent] != here;
+        for (int k = 0; k < tree.nchildren; k++)
+            from[here] += c->host[tree.child[k]] != here;
+    }
+    for (int h = 0; h < hosts; h++) {
+        const int more = to[h] > from[h] ? to[h] : from[h];
+
+        most.one_way = more > most.one_way ? more : most.one_way;
+        most.both = to[h] + from[h] > most.both ? to[h] + from[h] : most.both;
+    }
+    return most;
+}
+
+/* Levels of tree t above a rank: c->now has those to other hosts, c->before
+ * the others; -1: not known yet.
+ */
+static void pair_above(const struct counter *c, int r, int t)
+{
+    const int parent = dtn_tree_make(c->n, 0, r, t).parent;
+
+    if (c->now[r] >= 0)
+        return;
+    c->now[r] = c->before[r] = 0;
+    if (parent < 0)
+        return;
+    pair_above(c, parent, t);
+    c->now[r] = c->now[parent] + (c->host[r] != c->host[parent]);
+    c->before[r] = c->before[parent] + (c->host[r] == c->host[parent]);
+}
+
+static struct dtn_levels pair_levels(const struct counter *c)
+{
+    struct dtn_levels most = { 0, 0 };
+
+    for (int t = 0; t < 2; t++) {
+        memset(c->now, -1, (size_t)c->n * sizeof c->now[0]);
+        for (int r = 0; r < c->n; r++) {
+            pair_above(c, r, t);
+            if (c->now[r] > most.beyond
+                || (c->now[r] == most.beyond && c->before[r] > most.inside))
+                most = (struct dtn_levels){ c->now[r], c->before[r] };
+        }
+    }
+    return most;
+}
+
 /* ---------------------------------------------------------------- whole --- */
 
-struct dtn_crossings dtn_crossings_count(const int host[], int n, int nhosts)
+struct dtn_crossings dtn_crossings_count(const int host[], int n, int nhosts,
+                                         int locals)
 {
+    const bool even = nhosts * locals == n;
+    const bool powers = even && (locals & (locals - 1)) == 0;
     const size_t bytes = (size_t)n * sizeof host[0];
     struct counter c = { host, n, nhosts, malloc(bytes), malloc(bytes) };
-    struct dtn_crossings crossings = { .counted = c.now && c.before };
+    struct dtn_crossings crossings = {
+        .counted = c.now && c.before && !powers };
 
+    if (c.now && c.before)
+        crossings.trees = trees_edges(&c, even && nhosts > EVEN_HOSTS
+                                              ? EVEN_HOSTS : nhosts);
     if (crossings.counted) {
         crossings.tree = tree_levels(&c);
+        crossings.pair = pair_levels(&c);
         crossings.turns = tree_turns(&c);
         crossings.shifts = shift_levels(&c, false);
         crossings.skips = shift_levels(&c, true);

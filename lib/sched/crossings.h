@@ -11,12 +11,21 @@ struct dtn_levels {
     int beyond, inside;           /* so many                                  */
 };
 
-/* Of n ranks.  Where all hosts have as many, this follows from their number;
- * else it is counted.
+/* Edges of a pair of binary trees (emit/trees.h) between a host and others. */
+struct dtn_tree_edges {
+    int one_way;                  /* to its ranks, or from them, at most      */
+    int both;                     /* to them and from them, at most           */
+};
+
+/* Of n ranks.  Where all hosts have as many, a power of two, levels follow from
+ * their number; else they are counted.
  */
 struct dtn_crossings {
+    struct dtn_tree_edges trees;  /* from rank 0, of the first 8 hosts if all */
+                                  /* have as many ranks; 0: not counted       */
     bool counted;                 /* what follows is known                    */
     struct dtn_levels tree;       /* of a binomial tree from rank 0           */
+    struct dtn_levels pair;       /* of a pair of binary trees                */
     int turns;                    /* messages to one of its ranks from other  */
                                   /* hosts come in turn: so many in all       */
     struct dtn_levels shifts;     /* of shifts by 1, 2, 4, ...                */
@@ -27,9 +36,10 @@ struct dtn_crossings {
     bool guests;                  /* a guest is on another host               */
 };
 
-/* host[n] is the host of each rank, hosts of 0 .. nhosts - 1.  Not counted: out
- * of memory.
+/* host[n] is the host of each rank, hosts of 0 .. nhosts - 1 with at most
+ * `locals` ranks.  Not counted: out of memory.
  */
-struct dtn_crossings dtn_crossings_count(const int host[], int n, int nhosts);
+struct dtn_crossings dtn_crossings_count(const int host[], int n, int nhosts,
+                                         int locals);
 
 #endif

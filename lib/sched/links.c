@@ -66,6 +66,19 @@ static double load_ticks(const struct dtn_weight *weight,
          ? units->chunks - 1 : 0;
 }
 
+/* Chunks of two trees that come a hop later: those of several ranks go through
+ * a device one after another, unless they are long enough to go in turn.
+ */
+static double load_queued(const struct dtn_model *model,
+                          const struct dtn_weight *weight,
+                          const struct dtn_units *units,
+                          const struct dtn_peers *part)
+{
+    return weight->senders == DTN_SENDERS_TWO && part->sharing > 0
+        && model->ranks_per_device > 1 && dtn_pieces(units->chunk) <= 1
+         ? units->chunks - 1 : 0;
+}
+
 /* Of two hosts each has one child, not two. */
 static double load_chunk_messages(const struct dtn_weight *weight,
                                   const struct dtn_units *units,
@@ -104,7 +117,8 @@ static void load_link(const struct dtn_model *model,
     const double ticks = load_ticks(weight, units);
     const double each = load_chunk_messages(weight, units, part);
     double hops = dtn_term_part(weight->hops, part)
-                + (units->n > 2 ? ticks : 0);
+                + (units->n > 2 ? ticks : 0)
+                + load_queued(model, weight, units, part);
     double moved = load_moved(weight, units, part)
                  * (part->counted ? part->counted->waits : 1);
     double rooted = dtn_amount_part(&weight->rooted, units, part)
@@ -250,33 +264,48 @@ static double load_crossing(const struct dtn_model *model, int n)
     return shifts > 0 ? sum / shifts : 1;
 }
 
-/* How many ranks of a host send to others at the same time.  Of two trees one
- * edge leads each way between two hosts; of more hosts it is three for each two
- * hosts, or four if hosts are unequal.  A rank of the largest host has fewer
- * peers on other hosts than one of the smallest.  A port that one rank has to
- * itself serves its children in turn, piece by piece: the longer a chunk is,
- * the less do they wait.
+/* How often a device sends what a rank of two trees does.  Each edge carries
+ * half of it, in an allreduce up and down.  A rank that puts inside its host
+ * takes as long as a device that sends as often as `near`.
+ */
+static double load_trees(const struct dtn_model *model,
+                         const struct dtn_weight *weight, double stretch)
+{
+    const double near = stretch * model->ns[DTENSOR_COST_INTRA_BYTES]
+                      / model->ns[DTENSOR_COST_INTER_BYTES];
+    const struct dtn_tree_edges few = { 3, 4 }, many = { 4, 6 },
+        *counted = &model->crossings.trees,
+        *edges = counted->both > 0 ? counted : model->hosts == 2 ? &few : &many;
+
+    return fmax(near, weight->moved.whole.constant > 1 ? edges->both / 4.0
+                                                       : edges->one_way / 2.0);
+}
+
+/* How many ranks of a host send to others at the same time.  A rank of the
+ * largest host has fewer peers on other hosts than one of the smallest.  A port
+ * that one rank has to itself serves its children in turn, piece by piece: the
+ * longer a chunk is, the less do they wait.
  */
 static double load_senders(const struct dtn_model *model,
                            const struct dtn_weight *weight,
-                           const struct dtn_units *units)
+                           const struct dtn_units *units, double stretch)
 {
     const int n = units->n, rails = load_locals(model, weight);
     const double all = model->ranks_per_device
                      * (n - model->locals) / fmax(1, n - rails);
-    const double crossing = model->hosts == 2 ? 1 : model->uneven ? 2 : 1.5;
-    const double turns = all > 1 ? 1 : dtn_pieces(units->chunk);
 
     if (weight->senders == DTN_SENDERS_ALL && weight->hops.log2n > 0
         && model->crossings.counted)
         return fmin(all, model->crossings.senders);
-    if (weight->senders == DTN_SENDERS_SHIFT && model->uneven
+    if (weight->senders == DTN_SENDERS_SHIFT && model->crossings.counted
         && weight->moved.whole.log2n > 0)
         return all * load_crossing(model, n);
     if (weight->senders <= DTN_SENDERS_SHIFT)
         return all;
+    if (weight->senders == DTN_SENDERS_TWO && all <= 1)
+        return 1 + (weight->stalls - 1) / dtn_pieces(units->chunk);
     if (weight->senders == DTN_SENDERS_TWO)
-        return fmin(all, crossing) * (1 + (weight->stalls - 1) / turns);
+        return fmin(all, load_trees(model, weight, stretch));
     return 1;
 }
 
@@ -320,6 +349,8 @@ static const struct dtn_levels *load_levels(const struct dtn_model *model,
     switch (weight->senders) {
     case DTN_SENDERS_ONE:
         return &counted->tree;
+    case DTN_SENDERS_TWO:
+        return &counted->pair;
     case DTN_SENDERS_SHIFT:
         return weight->moved.block.per_peer > 0 ? &counted->skips
                                                 : &counted->shifts;
@@ -387,7 +418,8 @@ void dtn_load_hosts(const struct dtn_model *model,
     const int own = early ? (locals + 1) / 2 : locals;
     struct dtn_peers inside = { 1, own, false, 0, NULL };
     struct dtn_peers beyond = { own, n, true,
-                                load_senders(model, weight, &units), NULL };
+                                load_senders(model, weight, &units, stretch),
+                                NULL };
     struct dtn_levels_part near, far;
 
     if (load_is_ring(weight, n)) {

@@ -29,7 +29,7 @@ struct dtn_model {
     bool uneven;                  /* some host has fewer ranks                */
     int rails;                    /* ranks on the host with the fewest, if    */
                                   /* uneven                                   */
-    struct dtn_crossings crossings; /* if uneven: levels between hosts        */
+    struct dtn_crossings crossings; /* between hosts: edges, levels if uneven */
     double ranks_per_device;      /* ranks of a host that share one network   */
                                   /* device                                   */
     size_t eager_bytes;           /* the longest eager message between its    */

@@ -289,8 +289,9 @@ static void scale_ranks(struct scale *scale, struct dtn_model *model,
     model->locals = placing.most;
     model->rails = placing.least;
     model->uneven = placing.most != placing.least;
-    if (model->uneven && host)
-        model->crossings = dtn_crossings_count(host, n, model->hosts);
+    if (host)
+        model->crossings = dtn_crossings_count(host, n, model->hosts,
+                                               model->locals);
     model->reach = placing.most > 1 ? DTN_REACH_HOST : DTN_REACH_PUT;
     model->ranks_per_device = placing.most;
     model->eager_bytes = dtn_model_group_eager(model, conf, n);
