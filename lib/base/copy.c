@@ -74,10 +74,10 @@ static size_t lines_by_32(unsigned char *to, const uint64_t line[],
                           bool is_short, size_t bytes)
 {
     const __m256i word = _mm256_set1_epi64x((long long)line[0]);
-    const __m256i low = is_short ? word
-                                 : _mm256_loadu_si256((const void *)line);
-    const __m256i high = is_short ? word
-                                  : _mm256_loadu_si256((const void *)(line + 4));
+    const __m256i low =
+        is_short ? word : _mm256_loadu_si256((const void *)line);
+    const __m256i high =
+        is_short ? word : _mm256_loadu_si256((const void *)(line + 4));
     size_t at;
 
     for (at = 0; bytes - at >= LINE; at += LINE) {
@@ -150,7 +150,8 @@ void dtn_copy_spread(void *dst, const void *element, size_t size, size_t count)
     size_t at;
 
     line_fill(line, element, size);
-    for (at = lines(to, line, size <= sizeof *line, bytes); bytes - at >= LINE; at += LINE)
+    for (at = lines(to, line, size <= sizeof *line, bytes);
+         bytes - at >= LINE; at += LINE)
         memcpy(to + at, line, LINE);
     memcpy(to + at, line, bytes - at);
 }

@@ -46,7 +46,7 @@ struct columns_loops {
     void (*exp[2])(void *to, const void *tile, int64_t n, const void *most);
     void (*finish[2])(bool logarithm, void *to, int64_t apart, const void *tile,
                       int64_t n, const void *most, const double ends[]);
-    /* what the end of each of n columns needs of its sum; false: one is a NaN */
+    /* what the end of each of n columns needs of its sum; false: one is NaN */
     bool (*ends)(bool logarithm, double total[], int64_t n);
 };
 

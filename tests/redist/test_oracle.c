@@ -241,7 +241,8 @@ static void run_case(const struct block *block, uint64_t turn, uint64_t pair,
 }
 
 /* All pairs of placements, an eighth, or as many as `usual`, if the time is
- * thought to be enough; each with the next sizes.  Of n processes this one does every n-th.
+ * thought to be enough; each with the next sizes.  Of n processes this one does
+ * every n-th.
  */
 static void run_block(const struct block *block, uint64_t usual, unsigned n)
 {

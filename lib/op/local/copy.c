@@ -103,8 +103,8 @@ static size_t row_bytes(const struct dtn_array *array, int dim)
     return (size_t)array->stride[dim - 1] * dtn_dtype_size(array->dtype);
 }
 
-/* Line by line: for some places of the two rows in their pages memcpy() of 2 KiB
- * goes backward, and takes twice as long.
+/* Line by line: for some places of the two rows in their pages memcpy() of 2
+ * KiB goes backward, and takes twice as long.
  */
 static void row_copy(char *to, const char *from, size_t bytes)
 {
