@@ -7,7 +7,8 @@
 # Without this test, a seed above 2^63 or a negative offset could be read as
 # another number.
 . "$top_srcdir/tests/tap.sh"
-bench=$top_builddir/dtensor-bench conf=$top_builddir/dtensor-conf
+tools_find
+bench=$tools/dtensor-bench conf=$tools/dtensor-conf
 [ -x "$bench" ] || skip_all "dtensor-bench is not built"
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT

@@ -7,7 +7,8 @@
 # Without this test, scripts that read the output could break with any change
 # of it.
 . "$top_srcdir/tests/tap.sh"
-bench=$top_builddir/dtensor-bench
+tools_find
+bench=$tools/dtensor-bench
 [ -x "$bench" ] || skip_all "dtensor-bench is not built"
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
@@ -302,11 +303,11 @@ is "--calibrate: a [tuning] section, with what it predicts" \
 printf '[cluster]\nversion = 1\n[nodes "n"]\nhosts = localhost\nranks = 2\n' |
     cat - "$tmp/section" >"$tmp/calibrated.ini"
 chmod 600 "$tmp/calibrated.ini"
-"$top_builddir/dtensor-conf" --show digest "$tmp/calibrated.ini" >"$tmp/shown" 2>&1
+"$tools/dtensor-conf" --show digest "$tmp/calibrated.ini" >"$tmp/shown" 2>&1
 is "dtensor-conf accepts it, and shows the same numbers" \
     "$?|$(sed -n 's/^\[tuning\] intra_latency_ns = //p' "$tmp/shown")" \
     "0|$(sed -n 's/^intra_latency_ns *= //p' "$tmp/section")"
-"$top_builddir/dtensor-plan" barrier --mesh 2 --cluster "$tmp/calibrated.ini" >"$tmp/shown"
+"$tools/dtensor-plan" barrier --mesh 2 --cluster "$tmp/calibrated.ini" >"$tmp/shown"
 is "and the choice is made by it" \
     "$(awk '/ taken$/ { print $4 }' "$tmp/shown")" \
     "$(sed -n 's/^intra_latency_ns *= //p' "$tmp/section" | awk '{ printf "%.2f", $1 / 1000 }')"

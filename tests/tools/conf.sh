@@ -6,7 +6,8 @@
 #
 # Without this test, dtensor-conf could call a file good that a job refuses.
 . "$top_srcdir/tests/tap.sh"
-conf=$top_builddir/dtensor-conf
+tools_find
+conf=$tools/dtensor-conf
 dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 cp "$top_srcdir"/conf/*.ini "$dir" && cd "$dir" || exit 99

@@ -9,7 +9,8 @@
 # Without this test, a picture could show a Partial like a replica, or words on
 # top of words, and no one would see it before the reader.
 . "$top_srcdir/tests/tap.sh"
-plan=$top_builddir/dtensor-plan conf=$top_builddir/dtensor-conf
+tools_find
+plan=$tools/dtensor-plan conf=$tools/dtensor-conf
 command -v python3 >/dev/null || skip_all "no python3 to read SVG"
 dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT

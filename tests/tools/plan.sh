@@ -5,7 +5,8 @@
 #
 # Without this test, the tool could explain another plan than the library runs.
 . "$top_srcdir/tests/tap.sh"
-plan=$top_builddir/dtensor-plan
+tools_find
+plan=$tools/dtensor-plan
 [ -x "$plan" ] || skip_all "dtensor-plan is not built"
 dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
@@ -241,7 +242,7 @@ ways=(allreduce --mesh world --size 1M --cluster)
 moves=(--mesh world --from 'S(0)' --to R --shape 64 --cluster)
 
 if [ -r "$top_builddir/tests/standin/.libs/libcuda.so.1" ]; then
-    export LD_LIBRARY_PATH=$top_builddir/tests/standin/.libs
+    export LD_LIBRARY_PATH=$top_builddir/tests/standin/.libs:$top_builddir/.libs
     run "${ways[@]}" "$dir/tcp.ini"
     is "a collective on GPUs: its path, and why not the better one" \
         "$status|$err|$(gpu_words | sed 1d)" "0||$inside: in place, mapped by them; $tcp"
@@ -265,14 +266,14 @@ RDMA card"
 else
     skip_test "paths of GPU memory" "the driver of tests/standin is not built"
 fi
-export LD_LIBRARY_PATH=$top_builddir/tests/standin/ancient/.libs
+export LD_LIBRARY_PATH=$top_builddir/tests/standin/ancient/.libs:$top_builddir/.libs
 run "${ways[@]}" "$dir/tcp.ini"
 is "a driver too old is said, and what the wires can do" \
     "$status|$(gpu_words | grep -c "do CUDA 10.1; expected 11.3")|$(gpu_words | sed 1d)" \
     "0|1|$inside: in place where they can map it; $tcp"
 run allreduce --mesh 4 --size 1M
 is "host memory takes no such line" "$status|$(gpu_words)" "0|"
-unset LD_LIBRARY_PATH
+export LD_LIBRARY_PATH=$top_builddir/.libs
 refuses "did you mean" op matmull R R --mesh 4 --shape 8x8
 refuses "has 3 entries, but there are 2 inputs" \
     op matmul R R --mesh 4 --shape 8x8,8x8,9x9

@@ -4,7 +4,8 @@
 # Without this test, the tool could show predictions as if they were simulated,
 # write a trace that no viewer reads, or take options that act on nothing.
 . "$top_srcdir/tests/tap.sh"
-plan=$top_builddir/dtensor-plan
+tools_find
+plan=$tools/dtensor-plan
 [ -x "$plan" ] || skip_all "dtensor-plan is not built"
 dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
