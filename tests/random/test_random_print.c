@@ -122,9 +122,10 @@ static FILE *bench_open(const struct printing *p)
 {
     char command[900];
 
-    snprintf(command, sizeof command, "exec %s/dtensor-bench rng --print %d --seed "
-             "%" PRIu64 " --offset %" PRId64 " --dist %s --dtype %s --tracker "
-             "%s --fill %s --sms %d --threads %d %s %s --rank %d 2>&1",
+    snprintf(command, sizeof command, "exec %s/dtensor-bench rng --print %d "
+             "--seed %" PRIu64 " --offset %" PRId64 " --dist %s --dtype %s "
+             "--tracker %s --fill %s --sms %d --threads %d %s %s --rank %d "
+             "2>&1",
              tools, MOST, p->gen.seed, p->gen.offset, dists[p->dist],
              dtensor_dtype_name(p->dtype), trackers[p->gen.rule.tracker],
              fills[p->gen.rule.fill], p->gen.rule.sms,
