@@ -12,6 +12,7 @@
 #include "sched/emit/trees.h"
 #include "sched/units.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,6 +41,21 @@ static struct dtn_levels tree_levels(const struct counter *c)
         if (path.beyond > most.beyond
             || (path.beyond == most.beyond && path.inside > most.inside))
             most = path;
+    }
+    return most;
+}
+
+/* Edges that leave a host for others, at most: its device sends as often. */
+static int tree_edges(const struct counter *c)
+{
+    int most = 0;
+
+    memset(c->now, 0, (size_t)c->nhosts * sizeof c->now[0]);
+    for (int r = 1; r < c->n; r++) {
+        const int from = c->host[r & (r - 1)];
+
+        if (from != c->host[r] && ++c->now[from] > most)
+            most = c->now[from];
     }
     return most;
 }
@@ -93,6 +109,37 @@ static struct dtn_levels shift_levels(const struct counter *counter, bool skips)
     for (int r = 0; r < c.n; r++)
         most = c.now[r] > most ? c.now[r] : most;
     return (struct dtn_levels){ most, levels - most };
+}
+
+/* Numbers below n that have this bit. */
+static int with_bit(int n, int bit)
+{
+    const int rest = n % (2 * bit);
+
+    return n / (2 * bit) * bit + (rest > bit ? rest - bit : 0);
+}
+
+/* Ranks of a host that shifts by d = 1, 2, 4, ... lead to another, the sum of
+ * the most of each.  Of the n blocks of an all-to-all those go by d whose
+ * number has that bit: half, or fewer.
+ */
+static double shift_leavers(const struct counter *c)
+{
+    double sum = 0;
+
+    for (int d = 1; d < c->n; d *= 2) {
+        int most = 0;
+
+        memset(c->now, 0, (size_t)c->nhosts * sizeof c->now[0]);
+        for (int r = 0; r < c->n; r++) {
+            const int here = c->host[r];
+
+            if (here != c->host[(r + d) % c->n] && ++c->now[here] > most)
+                most = c->now[here];
+        }
+        sum += most * 2.0 * with_bit(c->n, d) / c->n;
+    }
+    return sum;
 }
 
 /* ------------------------------------------------------------- doubling --- */
@@ -224,8 +271,11 @@ struct dtn_crossings dtn_crossings_count(const int host[], int n, int nhosts,
     if (crossings.counted) {
         crossings.tree = tree_levels(&c);
         crossings.pair = pair_levels(&c);
+        crossings.edges = tree_edges(&c);
         crossings.turns = tree_turns(&c);
         crossings.shifts = shift_levels(&c, false);
+        crossings.shifters = shift_leavers(&c)
+                           / fmax(1, crossings.shifts.beyond);
         crossings.skips = shift_levels(&c, true);
         rounds_count(&c, &crossings);
     }

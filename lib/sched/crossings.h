@@ -26,9 +26,12 @@ struct dtn_crossings {
     bool counted;                 /* what follows is known                    */
     struct dtn_levels tree;       /* of a binomial tree from rank 0           */
     struct dtn_levels pair;       /* of a pair of binary trees                */
+    int edges;                    /* of it that leave one host, at most       */
     int turns;                    /* messages to one of its ranks from other  */
                                   /* hosts come in turn: so many in all       */
     struct dtn_levels shifts;     /* of shifts by 1, 2, 4, ...                */
+    double shifters;              /* ranks of a host that such a shift leads  */
+                                  /* to another, in the mean of those levels  */
     struct dtn_levels skips;      /* of those by n / 2, n / 4, ... rounded up */
     struct dtn_levels rounds;     /* of recursive doubling, without guests    */
     double senders;               /* ranks of a host that have their peer on  */

@@ -247,23 +247,6 @@ static int load_locals(const struct dtn_model *model,
     return dtn_model_rails(model);
 }
 
-/* Of the largest of unequal hosts a shift by d leads d ranks to the next, as a
- * share of its ranks; the mean of the shifts that lead half of the smallest
- * host there, or more.
- */
-static double load_crossing(const struct dtn_model *model, int n)
-{
-    double sum = 0;
-    int shifts = 0;
-
-    for (int d = 1; d < n; d *= 2)
-        if (2 * d >= model->rails) {
-            sum += fmin(1, (double)d / model->locals);
-            shifts++;
-        }
-    return shifts > 0 ? sum / shifts : 1;
-}
-
 /* How often a device sends what a rank of two trees does.  Each edge carries
  * half of it, in an allreduce up and down.  A rank that puts inside its host
  * takes as long as a device that sends as often as `near`.
@@ -299,7 +282,8 @@ static double load_senders(const struct dtn_model *model,
         return fmin(all, model->crossings.senders);
     if (weight->senders == DTN_SENDERS_SHIFT && model->crossings.counted
         && weight->moved.whole.log2n > 0)
-        return all * load_crossing(model, n);
+        return model->ranks_per_device * model->crossings.shifters
+             / model->locals;
     if (weight->senders <= DTN_SENDERS_SHIFT)
         return all;
     if (weight->senders == DTN_SENDERS_TWO && all <= 1)
@@ -379,9 +363,10 @@ static bool load_counted(const struct dtn_model *model,
     *beyond = (struct dtn_levels_part){ levels->beyond + afar, afar, 1 };
     *inside = (struct dtn_levels_part){ levels->inside + (guests && !afar),
                                         guests && !afar, 1 };
-    if (weight->senders == DTN_SENDERS_ONE && weight->fanned.log2n <= 0
-        && levels->beyond > 0)
-        beyond->waits = (double)model->crossings.turns / levels->beyond;
+    if (weight->senders == DTN_SENDERS_ONE && levels->beyond > 0)
+        beyond->waits = (double)(weight->fanned.log2n > 0
+                                 ? model->crossings.edges
+                                 : model->crossings.turns) / levels->beyond;
     return true;
 }
 
