@@ -5,10 +5,10 @@
  * simulated (sched/play.h) and compared with its rule in emitters.c.  `make
  * check` goes to 96 ranks; `make check-scale` goes to 131,072, prints a table
  * of the algorithms and a line for each number of ranks, and names the
- * algorithms that it leaves out because their schedules have too many steps.  In the environment,
- * DTN_SCALE_FROM is the least number of ranks, DTN_SCALE_RANKS the largest,
- * DTN_SCALE_STEPS the most steps, and DTN_SCALE_ONLY part of the names of the
- * algorithms.
+ * algorithms that it leaves out because their schedules have too many steps.
+ * In the environment, DTN_SCALE_FROM is the least number of ranks,
+ * DTN_SCALE_RANKS the largest, DTN_SCALE_STEPS the most steps, and
+ * DTN_SCALE_ONLY part of the names of the algorithms.
  *
  * Without this test, a rule that fits 16 ranks could be wrong at 100,000 and
  * choose an algorithm that is many times slower.
@@ -379,6 +379,10 @@ static void test_scale(struct scale *scale, const char *name,
     for (int n = placing.most + placing.least; n <= scale->ranks_max; n *= 2)
         if (n >= scale->ranks_from)
             scale_row(scale, &model, &cluster.transport, n, placing);
+    if (scale->n == 0) {
+        note("%s: no such numbers of ranks", name);
+        return;
+    }
     if (scale->prints) {
         scale_table(scale);
         scale_left_out(scale);

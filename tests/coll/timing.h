@@ -18,10 +18,10 @@ void timing_begin_after(double ns);
 /* Load every line of that memory. */
 void timing_read(const void *mem, size_t bytes);
 
-/* The mean of the middle half of runs of so many calls, in ns: from a time of
- * the clock at which all ranks begin to the end of the last.  The input is
- * written before each run and the output read after it.  There are 5 to 401
- * runs, until they have taken enough_ns.
+/* The mean of the middle half of runs of so many calls, in ns, of few runs the
+ * median: from a time of the clock at which all ranks begin to the end of the
+ * last.  The input is written before each run and the output read after it.
+ * There are 5 to 401 runs, until they have taken enough_ns.
  */
 double timing_exec(const struct dtensor_mesh *mesh, struct dtn_exec *exec,
                    void *in, void *out, int calls, double enough_ns);
