@@ -259,11 +259,12 @@ struct dtn_crossings dtn_crossings_count(const int host[], int n, int nhosts,
                                          int locals)
 {
     const bool even = nhosts * locals == n;
-    const bool powers = even && (locals & (locals - 1)) == 0;
+    const bool follows = nhosts < 2
+                      || (even && (locals & (locals - 1)) == 0);
     const size_t bytes = (size_t)n * sizeof host[0];
     struct counter c = { host, n, nhosts, malloc(bytes), malloc(bytes) };
     struct dtn_crossings crossings = {
-        .counted = c.now && c.before && !powers };
+        .counted = c.now && c.before && !follows };
 
     if (c.now && c.before)
         crossings.trees = trees_edges(&c, even && nhosts > EVEN_HOSTS
