@@ -22,14 +22,14 @@ union total {
  */
 enum { ABREAST = 4 };
 
-struct row {
+struct scan_row {
     void *to;                     /* n results                                */
     const void *from;             /* n elements; may be `to`                  */
     union total total;
 };
 
 #define CUMULATE(name, T, W, field, op)                                       \
-    static void name(struct row row[], bool alone, int64_t n)                 \
+    static void name(struct scan_row row[], bool alone, int64_t n)            \
     {                                                                         \
         const T *in[] = { row[0].from, row[1].from, row[2].from,              \
                           row[3].from };                                      \
@@ -60,7 +60,7 @@ CUMULATE(products_f64, double, double, real, *)
 CUMULATE(products_whole, uint64_t, uint64_t, whole, *)
 CUMULATE(products_c128, double complex, double complex, number, *)
 
-typedef void cumulate_f(struct row row[], bool alone, int64_t n);
+typedef void cumulate_f(struct scan_row row[], bool alone, int64_t n);
 
 static cumulate_f *cumulate_of(enum dtensor_dtype work, bool product)
 {
@@ -93,7 +93,7 @@ static void rows_cumulate(struct dtn_strips *rows, bool product, int count)
     _Alignas(64) char room[ABREAST][DTN_BLOCK_BYTES];
     const struct dtn_storage *to = &rows->how[0], *from = &rows->how[1];
     cumulate_f *cumulate = cumulate_of(from->work, product);
-    struct row row[ABREAST] = { { 0 } };
+    struct scan_row row[ABREAST] = { { 0 } };
 
     for (int k = 0; k < count; k++)
         row[k].total = total_first(from->work, product);

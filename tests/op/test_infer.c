@@ -357,7 +357,7 @@ static const struct {
       "4:u8:R", "less than 2^63 elements" },
     { "split", "dim=0,count=1", "4294967297x0:u8:R",
       "4294967297 outputs, more than 2^20" },
-    { "unbind", "dim=0", "4294967297x0:u8:R", "more than 2^20 outputs" },
+    { "unbind", "dim=0", "4294967297x0:u8:R", "4294967297 outputs, more" },
     { "layer_norm", "count=9", "4x6:f32:R", "input 0 has 2 dimensions "
       "(expected 9 or more)" },
 };

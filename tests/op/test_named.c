@@ -174,9 +174,10 @@ static void wrong_parts(struct job *job)
         int dim;
         const char *words;
     } wrong[] = {
-        { "cross_entropy", 2, { x, target }, 0, "target 2 (expected 0 to 1)" },
+        { "cross_entropy", 2, { x, target }, 0,
+          "part of input 1 is 2 (expected 0 to 1)" },
         { "cross_entropy_backward", 3, { row, x, target }, 0,
-          "target 2 (expected 0 to 1)" },
+          "part of input 2 is 2 (expected 0 to 1)" },
         { "tril", 1, { row }, 0, "the input has 1 dimensions" },
         { "median_dim", 1, { empty }, 1, "dimension 1 has no elements" },
         { "max_dim", 1, { empty }, 1, "max_dim of 2x0: dimension 1 has no" },
