@@ -71,14 +71,17 @@ struct dtn_array dtn_array_permuted(const struct dtn_array *array,
     return view;
 }
 
-/* An empty view keeps the address: there may be no element `first`. */
+/* An empty view keeps the address: there may be no element `first`.  The step
+ * after the last element may be up to 2^63.
+ */
 struct dtn_array dtn_array_sliced(const struct dtn_array *array, int dim,
                                   int64_t first, int64_t count, int64_t step)
 {
     struct dtn_array view = *array;
 
     view.shape[dim] = count;
-    view.stride[dim] *= step;
+    if (count > 1)
+        view.stride[dim] *= step;
     if (count > 0)
         view.data = (char *)array->data + first * array->stride[dim] *
                     (int64_t)dtn_dtype_size(array->dtype);

@@ -74,6 +74,7 @@ static int run_prepare(struct dtn_exec_run *run, struct dtn_exec *exec,
     run->ctx = exec->group.ctx;
     run->fingerprint = fingerprint;
     run->exposed.refused = run->windowed = run->hidden = false;
+    run->trial.is_private = false;
     run->lent = NULL;
     run->progress.step = 0;
     run->progress.end = exec->sched.nsteps;
