@@ -96,7 +96,7 @@ $(grep -c '^# target: .*: \(met\|missed\) (' "$tmp/out")" \
     "0 $("$bench" op --help | sed '1,/^Cases/d' | wc -w)  3"
 is "... and complains of nothing" "$(cat "$tmp/err")" ""
 in_job() {
-    timeout -k 5 60 "${bench%/*}/dtensor-run" -n 2 "$bench" op --shape 16x16 \
+    timeout -k 5 60 "$top_builddir/dtensor-run" -n 2 "$bench" op --shape 16x16 \
         --iters 2 "$@" >"$tmp/out" 2>"$tmp/err" </dev/null
 }
 in_job add
