@@ -154,6 +154,7 @@ struct dtn_bounce *dtn_bounce_take_next(struct dtensor_ctx *ctx,
 
     if (!bounce)
         return NULL;
+    bounce->next_offset = (bounce->next_offset + part - 1) / part * part;
     if (bounce->next_offset + part > all)
         bounce->next_offset = 0;
     bounce->mem = bounce->base + bounce->next_offset;

@@ -52,7 +52,7 @@ void dtn_bounce_give(struct dtensor_ctx *ctx, struct dtn_bounce *bounce);
 int dtn_bounce_parts(const struct dtensor_ctx *ctx, size_t bytes);
 
 /* Take a part that the calls before have not used lately.  The buffer is for
- * dtn_bounce_parts() of them.
+ * dtn_bounce_parts() of them, which take turns from the first call on.
  */
 struct dtn_bounce *dtn_bounce_take_next(struct dtensor_ctx *ctx,
                                         enum dtn_bounce_use use,

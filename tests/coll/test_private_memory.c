@@ -17,6 +17,8 @@
 #include "coll/execs.h"
 #include "coll/request.h"
 #include "coll/state.h"
+#include "device/memory.h"
+#include "job/bounce.h"
 #include "job/ctx.h"
 #include "dtensor.h"
 #include "tests/support/world.h"
@@ -306,6 +308,35 @@ static void few(int rank, int n, void *arg)
     dtensor_fini(w.ctx);
 }
 
+/* After one part of 32 KiB: parts of 64 KiB take turns, and none lies across
+ * two of them.  The trials of staging in turns rely on this: a part that a peer
+ * has not touched yet costs it page faults.
+ */
+static void parts(int rank, int n, void *arg)
+{
+    const size_t whole = 64 << 10;
+    unsigned char *seen[64];
+    struct dtn_bounce *bounce;
+    struct world w;
+    int nparts;
+
+    world_open(&w);
+    nparts = dtn_bounce_parts(w.ctx, whole);
+    need(nparts > 1 && nparts < 64, "%d parts", nparts);
+    bounce = dtn_bounce_take_next(w.ctx, DTN_BOUNCE_IN, &dtn_host, whole / 2);
+    need(bounce != NULL, "no part");
+    dtn_bounce_give(w.ctx, bounce);
+    for (int i = 0; i < 3 * nparts; i++) {
+        bounce = dtn_bounce_take_next(w.ctx, DTN_BOUNCE_IN, &dtn_host, whole);
+        need(bounce != NULL, "no part");
+        if (i < nparts)
+            seen[i] = bounce->mem;
+        need(bounce->mem == seen[i % nparts], "call %d has another part", i);
+        dtn_bounce_give(w.ctx, bounce);
+    }
+    dtensor_fini(w.ctx);
+}
+
 /* The executable of the last call. */
 static struct dtn_exec *last_exec(struct world *w)
 {
@@ -349,6 +380,7 @@ int main(void)
     for (int n = 2; n <= 3; n++)
         run(n, NULL, lend, "staged, streamed and fetched memory, then the way "
             "that is kept");
+    run(1, NULL, parts, "parts of bounce buffers take turns");
     run(3, NULL, agreed, "ranks that found different ways agree");
     run(3, "[tuning]\nintra_latency_ns = 1\nintra_bandwidth = 1K\n", few,
         "few elements, by loads from the peers' memory");
