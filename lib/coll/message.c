@@ -112,35 +112,34 @@ static void message_skip(const struct dtn_group *group,
             .messages[!message->sends]++;
 }
 
-/* Check a message, and run or record it. */
-static int message_new(const struct dtn_group *group,
-                       const struct dtn_message *message,
-                       struct dtn_cached_exec **cachedp,
-                       struct dtensor_error *err)
+/* Check a message, and describe it as a recorded call. */
+static int message_item(const struct dtn_group *group,
+                        const struct dtn_message *message,
+                        struct dtn_recorded_call *item,
+                        struct dtensor_error *err)
 {
     static const char nothing[1];
     const void *buf = message->sends ? message->in : message->out;
-    struct dtn_recorded_call item = {
+    int rc;
+
+    *item = (struct dtn_recorded_call){
         .group = group, .in = message->sends ? nothing : NULL,
         .position = message->peer,
         .call = { .coll = DTN_COLL_PAIRS, .dtype = message->dtype,
                   .count = message->count }
     };
-    int rc = message_check(&item, buf, message->peer, err);
-
+    rc = message_check(item, buf, message->peer, err);
     if (rc != 0) {
         message_skip(group, message);
         return rc;
     }
     if (message->sends && buf)
-        item.in = buf;
-    item.out = message->out;
-    return dtn_coll_of(group->ctx)->recorded
-         ? dtn_recorded_add(group->ctx, &item, err)
-         : message_run(&item, cachedp, err);
+        item->in = buf;
+    item->out = message->out;
+    return 0;
 }
 
-/* Has the kept group this message at the same place? */
+/* Is it the next message of the kept group? */
 static bool message_is_next(const struct dtn_recorded *recorded,
                             const struct dtn_group *group,
                             const struct dtn_message *message)
@@ -154,9 +153,10 @@ static bool message_is_next(const struct dtn_recorded *recorded,
         && last->call.dtype == message->dtype;
 }
 
-/* A group begins with this message: go on as the kept one that does. */
-static void message_begins(const struct dtn_group *group,
-                           const struct dtn_message *message)
+/* The first message of a group: continue as the kept group that begins with it.
+ */
+static void message_first(const struct dtn_group *group,
+                          const struct dtn_message *message)
 {
     const struct dtn_coll_state *coll = dtn_coll_of(group->ctx);
     int i = 0;
@@ -167,23 +167,42 @@ static void message_begins(const struct dtn_group *group,
         dtn_recorded_become(group->ctx, i);
 }
 
-/* Record a message.  One that the kept group had is there already. */
+/* Record a message.  The next one of a kept group is recorded already. */
 static int message_record(const struct dtn_group *group,
                           const struct dtn_message *message,
                           struct dtensor_error *err)
 {
     const struct dtn_coll_state *coll = dtn_coll_of(group->ctx);
+    struct dtn_recorded_call item;
+    int rc;
 
     if (coll->recorded->n == 0
         && !message_is_next(coll->recorded, group, message))
-        message_begins(group, message);
-    if (!message_is_next(coll->recorded, group, message) || group->ctx->asks)
-        return message_new(group, message, NULL, err);
-    coll->recorded->n++;
-    return 0;
+        message_first(group, message);
+    if (message_is_next(coll->recorded, group, message) && !group->ctx->asks) {
+        coll->recorded->n++;
+        return 0;
+    }
+    rc = message_item(group, message, &item, err);
+    return rc == 0 ? dtn_recorded_add(group->ctx, &item, err) : rc;
 }
 
-/* Run a message, and keep it. */
+/* Check and run a message, and keep it if it can repeat. */
+static int message_new(const struct dtn_group *group,
+                       const struct dtn_message *message,
+                       struct dtn_repeat *repeat, struct dtensor_error *err)
+{
+    struct dtn_recorded_call item;
+    int rc = message_item(group, message, &item, err);
+
+    if (rc == 0)
+        rc = message_run(&item, &repeat->cached, err);
+    if (rc != 0 || (!message->in && !message->out))
+        repeat->group = NULL;
+    return rc;
+}
+
+/* Run a message.  One that repeats needs no check. */
 static int message_alone(const struct dtn_group *group,
                          const struct dtn_message *message,
                          struct dtensor_error *err)
@@ -194,19 +213,14 @@ static int message_alone(const struct dtn_group *group,
     };
     struct dtn_repeat *repeat = dtn_repeat_at(dtn_coll_of(group->ctx)->repeats,
                                               &call, message->in, message->out);
-    struct dtn_cached_exec *cached = NULL;
-    int rc;
 
     if (dtn_repeat_is(repeat, group, &call, message->in, message->out)
         && !group->ctx->asks)
         return dtn_cached_again(group->ctx, repeat->cached, message->in,
                                 message->out, 0, err);
-    rc = message_new(group, message, &cached, err);
-    if (rc == 0 && (message->in || message->out))
-        *repeat = (struct dtn_repeat){ .group = group, .call = call,
-                                       .in = message->in, .out = message->out,
-                                       .cached = cached };
-    return rc;
+    *repeat = (struct dtn_repeat){ .group = group, .call = call,
+                                   .in = message->in, .out = message->out };
+    return message_new(group, message, repeat, err);
 }
 
 int dtn_message(const struct dtn_group *group, struct dtn_message message,

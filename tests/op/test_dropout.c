@@ -124,9 +124,7 @@ static void differentiated(struct job *job, const struct dtensor_mesh *mesh,
     struct dtensor_tape *tape = NULL;
     double out[ROWS * COLUMNS], grad[ROWS * COLUMNS];
 
-    good(dtensor_tape_create(job->ctx, &tape, &job->err));
-    good(dtensor_tape_watch(tape, x, &job->err));
-    good(dtensor_tape_begin(tape, &job->err));
+    tape = job_tape(job, x);
     if (into) {
         good(dtensor_empty(dtensor_spec_of(x), &y, &job->err));
         good(dtensor_op_into("dropout", 1, in, &args, 1, &y, &job->err));

@@ -23,4 +23,7 @@ struct job {
 
 void job_open(struct job *job, int rank, int n, const char *path);
 
+/* A tape that watches `t` and has begun. */
+struct dtensor_tape *job_tape(struct job *job, const struct dtensor *t);
+
 #endif

@@ -31,16 +31,6 @@ static struct dtensor *tensor(struct job *job, const char *placements,
     return t;
 }
 
-static struct dtensor_tape *tape_of(struct job *job, const struct dtensor *t)
-{
-    struct dtensor_tape *tape = NULL;
-
-    good(dtensor_tape_create(job->ctx, &tape, &job->err));
-    good(dtensor_tape_watch(tape, t, &job->err));
-    good(dtensor_tape_begin(tape, &job->err));
-    return tape;
-}
-
 /* Output `use` of `nout`, of which no other is used, summed. */
 static struct dtensor *loss_of(struct job *job, const char *op,
                                const struct dtensor_op_args *args, int nout,
@@ -98,7 +88,7 @@ static void edge(struct job *job, const struct edge *at)
     struct dtensor *loss;
 
     good(dtensor_redistribute(x, "R", &whole, &job->err));
-    tape = tape_of(job, whole);
+    tape = job_tape(job, whole);
     loss = loss_of(job, at->op, &at->args, at->nout, at->use, whole);
     good(dtensor_tape_backward(tape, loss, NULL, &job->err));
     is(job, tape, whole, at->want, at->op);
@@ -112,7 +102,7 @@ static void edge(struct job *job, const struct edge *at)
 static void no_gradient(struct job *job)
 {
     struct dtensor *x = tensor(job, "S(0)", edges[3].x), *loss;
-    struct dtensor_tape *tape = tape_of(job, x);
+    struct dtensor_tape *tape = job_tape(job, x);
 
     loss = loss_of(job, "layer_norm", NULL, 3, 1, x);
     need(dtensor_tape_backward(tape, loss, NULL, &job->err) == DTENSOR_EINVAL &&
@@ -136,7 +126,7 @@ static void commas(struct job *job)
     good(dtensor_op_args_parse("p=0.5", &args, &job->err));
     need(args.p > 0.49, "p is %g", args.p);
     x = tensor(job, "S(0)", (const double[]){ 1, 2, 3, 4 });
-    tape = tape_of(job, x);
+    tape = job_tape(job, x);
     loss = loss_of(job, "exp2", NULL, 1, 0, x);
     good(dtensor_tape_backward(tape, loss, NULL, &job->err));
     is(job, tape, x, (const double[]){ 2 * M_LN2, 4 * M_LN2, 8 * M_LN2,

@@ -87,9 +87,7 @@ static void parts(struct job *job, const char *placements)
     double full[ELEMS];
     int count = 0;
 
-    good(dtensor_tape_create(job->ctx, &tape, &job->err));
-    good(dtensor_tape_watch(tape, x, &job->err));
-    good(dtensor_tape_begin(tape, &job->err));
+    tape = job_tape(job, x);
     good(dtensor_scale(x, 2, &y, &job->err));
     good(squares(dtensor_spec_of(y), dtensor_to_local(y), NULL, local_count(y),
                  &z, &job->err));
@@ -138,9 +136,7 @@ static void wholes(struct job *job, const char *placements)
     struct dtensor_tape *tape = NULL;
     double full[ELEMS];
 
-    good(dtensor_tape_create(job->ctx, &tape, &job->err));
-    good(dtensor_tape_watch(tape, x, &job->err));
-    good(dtensor_tape_begin(tape, &job->err));
+    tape = job_tape(job, x);
     good(dtensor_full_tensor(x, full, sizeof full, &job->err));
     for (int i = 0; i < ELEMS; i++)
         full[i] /= 2;

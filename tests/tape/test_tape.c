@@ -41,16 +41,6 @@ static struct dtensor *op(struct job *job, const char *name,
     return t;
 }
 
-static struct dtensor_tape *tape_of(struct job *job, const struct dtensor *t)
-{
-    struct dtensor_tape *tape = NULL;
-
-    good(dtensor_tape_create(job->ctx, &tape, &job->err));
-    good(dtensor_tape_watch(tape, t, &job->err));
-    good(dtensor_tape_begin(tape, &job->err));
-    return tape;
-}
-
 /* Is the gradient of `t` these numbers, placed as `t` is? */
 static void is(struct job *job, const struct dtensor_tape *tape,
                const struct dtensor *t, size_t n, const double want[],
@@ -91,7 +81,7 @@ static void a_product(struct job *job, const char *x_placed,
 {
     struct dtensor *x = tensor(job, x_placed, 2, 3, six);
     struct dtensor *w = tensor(job, w_placed, 3, 2, six), *y, *loss;
-    struct dtensor_tape *tape = tape_of(job, w);
+    struct dtensor_tape *tape = job_tape(job, w);
 
     good(dtensor_tape_watch(tape, x, &job->err));
     for (int step = 0; step < 3; step++) {
@@ -125,7 +115,7 @@ static void products(struct job *job)
 static void lives(struct job *job)
 {
     struct dtensor *x = tensor(job, "S(0)", 2, 2, four), *square, *all, *loss;
-    struct dtensor_tape *tape = tape_of(job, x);
+    struct dtensor_tape *tape = job_tape(job, x);
 
     square = op(job, "mul", x, x);
     need(x->holders == 4, "x has %d holders", x->holders);
@@ -154,7 +144,7 @@ static void middle(struct job *job)
     struct dtensor *x = tensor(job, "S(1)", 2, 2, four), *y, *z;
     struct dtensor *grad = tensor(job, "R", 2, 2, (const double[]){ 1, 0, 2,
                                                                     0 });
-    struct dtensor_tape *tape = tape_of(job, x);
+    struct dtensor_tape *tape = job_tape(job, x);
 
     y = op(job, "square", x, NULL);
     good(dtensor_tape_watch(tape, y, &job->err));
@@ -179,7 +169,7 @@ static void redistributed(struct job *job)
     struct dtensor *x = tensor(job, "S(0)", 2, 2, four);
     struct dtensor *y = NULL, *z = NULL, *into = tensor(job, "S(1)", 2, 2,
                                                         four), *loss;
-    struct dtensor_tape *tape = tape_of(job, x);
+    struct dtensor_tape *tape = job_tape(job, x);
 
     good(dtensor_redistribute(x, "R", &y, &job->err));
     good(dtensor_redistribute_into(y, into, &job->err));
@@ -203,7 +193,7 @@ static void dropped(struct job *job)
     struct dtensor *x = tensor(job, "S(0)", 2, 2, (const double[]){ 1, 1, 1,
                                                                     1 });
     struct dtensor *y = NULL, *loss;
-    struct dtensor_tape *tape = tape_of(job, x);
+    struct dtensor_tape *tape = job_tape(job, x);
     double want[4];
 
     good(dtensor_dropout(x, 0.5, NULL, &y, NULL, &job->err));
@@ -224,7 +214,7 @@ static void implied(struct job *job)
 {
     struct dtensor *x = tensor(job, "S(0)", 2, 2, four), *y = NULL, *loss;
     struct dtensor *w = tensor(job, "R", 2, 2, four);
-    struct dtensor_tape *tape = tape_of(job, w);
+    struct dtensor_tape *tape = job_tape(job, w);
     const struct dtensor *const in[] = { x, w };
 
     good(dtensor_op_implied(job->ctx, DTENSOR_IMPLIED_REFUSED, &job->err));
@@ -249,7 +239,7 @@ static void implied(struct job *job)
 static void twice(struct job *job)
 {
     struct dtensor *x = tensor(job, "S(0)", 2, 2, four);
-    struct dtensor_tape *tape = tape_of(job, x), *other = NULL;
+    struct dtensor_tape *tape = job_tape(job, x), *other = NULL;
     struct dtensor *loss = op(job, "sum", x, NULL);
 
     refused(job, dtensor_tape_begin(tape, &job->err), "the tape is active");
@@ -272,7 +262,7 @@ static void arguments(struct job *job)
 {
     struct dtensor *x = tensor(job, "S(0)", 2, 2, four), *whole = NULL;
     struct dtensor *wide = tensor(job, "R", 2, 3, six), *y;
-    struct dtensor_tape *tape = tape_of(job, x), *none = NULL;
+    struct dtensor_tape *tape = job_tape(job, x), *none = NULL;
 
     refused(job, dtensor_tape_create(NULL, &none, &job->err), "ctx is NULL");
     refused(job, dtensor_tape_watch(tape, NULL, &job->err), "t is NULL");
@@ -302,7 +292,7 @@ static void changed(struct job *job)
     struct dtensor *x = tensor(job, "S(0)", 2, 2, four);
     struct dtensor *factor = tensor(job, "S(0)", 2, 2, four), *y, *loss;
     const struct dtensor *const twofold[] = { factor, factor };
-    struct dtensor_tape *tape = tape_of(job, x);
+    struct dtensor_tape *tape = job_tape(job, x);
 
     y = op(job, "mul", x, factor);
     loss = op(job, "sum", y, NULL);
@@ -330,7 +320,7 @@ static void in_place(struct job *job)
 {
     struct dtensor *x = tensor(job, "S(0)", 2, 2, four), *loss;
     struct dtensor *y = tensor(job, "S(0)", 2, 2, four);
-    struct dtensor_tape *tape = tape_of(job, y);
+    struct dtensor_tape *tape = job_tape(job, y);
     const struct dtensor *const in[] = { x, y };
 
     good(dtensor_op_into("add_", 2, in, NULL, 1, &x, &job->err));
@@ -357,7 +347,7 @@ static void without(struct job *job)
     struct dtensor *x = tensor(job, "R", 2, 2, four), *y, *loss, *sign;
     const struct dtensor_op_args last = { .ndims = 1, .dim = { -1 } };
     const struct dtensor *const in[] = { x, x };
-    struct dtensor_tape *tape = tape_of(job, x);
+    struct dtensor_tape *tape = job_tape(job, x);
 
     good(dtensor_op("softmax_backward", 2, in, &last, 1, &y, &job->err));
     sign = op(job, "sign", y, NULL);
@@ -376,7 +366,7 @@ static void without(struct job *job)
 static void printed(struct job *job)
 {
     struct dtensor *x = tensor(job, "S(0)", 2, 2, four), *y;
-    struct dtensor_tape *tape = tape_of(job, x);
+    struct dtensor_tape *tape = job_tape(job, x);
     char *text = NULL;
     size_t size = 0;
     FILE *stream = open_memstream(&text, &size);
@@ -404,7 +394,7 @@ static void printed(struct job *job)
 static void outlives(struct job *job)
 {
     struct dtensor *x = tensor(job, "S(0)", 2, 2, four), *y;
-    struct dtensor_tape *tape = tape_of(job, x);
+    struct dtensor_tape *tape = job_tape(job, x);
 
     y = op(job, "square", x, NULL);
     dtensor_destroy(x);
@@ -418,7 +408,7 @@ static void tiny(struct job *job)
 {
     struct dtensor *x = tensor(job, "S(0)", 2, 2,
                                (const double[]){ 4e-309, 2, 3, 4 });
-    struct dtensor_tape *tape = tape_of(job, x);
+    struct dtensor_tape *tape = job_tape(job, x);
     struct dtensor *loss = op(job, "prod", x, NULL);
 
     good(dtensor_tape_backward(tape, loss, NULL, &job->err));
