@@ -44,7 +44,10 @@ void dtn_trial_begin(struct dtn_exec_run *run, bool is_private);
 /* The run has succeeded. */
 void dtn_trial_end(const struct dtn_exec_run *run);
 
-/* The method of a run, as peers are told: 0 means that nothing is private. */
+/* tells: the method of a run, for the peers; 0: no buffer is private.  hears: a
+ * peer has told its method; if it is a lower rank of the host, the next run
+ * uses that.
+ */
 unsigned dtn_trial_tells(const struct dtn_exec_run *run);
 void dtn_trial_hears(struct dtn_exec_run *run, const struct dtn_exec_peer *peer,
                      unsigned told);
