@@ -12,9 +12,9 @@
  * dtensor_wait() counts.
  *
  * Two methods may be equally fast, but a mix of them is slow: an allreduce of
- * 64 KiB took 11 us if both ranks chose the same one, and 23 us if they did not.
- * So a rank takes the method that a lower rank of its host tells, and soon all
- * use that of the lowest.
+ * 64 KiB took 11 us if both ranks chose the same one, and 23 us if they did
+ * not. So a rank takes the method that a lower rank of its host tells, and
+ * soon all use that of the lowest.
  */
 #include "coll/exec/trials.h"
 #include "base/wait.h"
