@@ -22,6 +22,7 @@ typedef void finish_f(void *to, const void *const from[], int64_t n,
 struct finish_loops {
     finish_f *exp[2], *log[2], *norm[2];
     double (*one_log)(double x);
+    void (*round)(float *out, const double total[], int64_t n);
 };
 
 #define LANES_FILE "math/finish_lanes.h"
@@ -39,6 +40,11 @@ void dtn_finish_softmax(bool logarithm, enum dtensor_dtype work, void *out,
 double dtn_finish_log(double x)
 {
     return widths[dtn_width()]->one_log(x);
+}
+
+void dtn_finish_f32(float *out, const double total[], int64_t n)
+{
+    widths[dtn_width()]->round(out, total, n);
 }
 
 void dtn_finish_norm(enum dtensor_dtype work, void *out,

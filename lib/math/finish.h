@@ -18,6 +18,9 @@ void dtn_finish_softmax(bool logarithm, enum dtensor_dtype work, void *out,
  */
 double dtn_finish_log(double x);
 
+/* n totals, rounded. */
+void dtn_finish_f32(float *out, const double total[], int64_t n);
+
 /* out = (in - mean) rstd weight + bias; from is in, weight, bias, of which the
  * last two may be NULL; by is mean, rstd.
  */

@@ -57,11 +57,19 @@ LANES_TARGET static double LANES_NAME(one_log)(double x)
     return dtn_log_f64(x);
 }
 
+LANES_TARGET static void LANES_NAME(round)(float *out, const double total[],
+                                           int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        out[i] = (float)total[i];
+}
+
 static const struct finish_loops LANES_NAME(loops) = {
     .exp = { LANES_NAME(exp_f32), LANES_NAME(exp_f64) },
     .log = { LANES_NAME(log_f32), LANES_NAME(log_f64) },
     .norm = { LANES_NAME(norm_f32), LANES_NAME(norm_f64) },
     .one_log = LANES_NAME(one_log),
+    .round = LANES_NAME(round),
 };
 
 #undef EACH

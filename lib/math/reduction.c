@@ -325,16 +325,6 @@ static int64_t several_width(const struct reduction *r)
     return beside < most ? beside : most;
 }
 
-static double several_first(const struct reduction *r)
-{
-    switch (total_of(r)) {
-    case DTN_TOTAL_PROD: return 1;
-    case DTN_TOTAL_MAX: return (double)-INFINITY;
-    case DTN_TOTAL_MIN: case DTN_TOTAL_LEAST: return (double)INFINITY;
-    default: return 0;
-    }
-}
-
 static void several_end(const struct reduction *r, int64_t width,
                         double total[])
 {
@@ -366,8 +356,7 @@ static void several_store(const struct reduction *r, int64_t width,
     void *out = r->rows.row.at[OUT];
 
     if (near && r->rows.how[OUT].dtype == DTENSOR_F32)
-        for (int64_t k = 0; k < width; k++)
-            ((float *)out)[k] = (float)total[k];
+        dtn_finish_f32(out, total, width);
     else if (near && r->rows.how[OUT].dtype == DTENSOR_F64)
         memcpy(out, total, (size_t)width * sizeof *total);
     else
@@ -376,13 +365,11 @@ static void several_store(const struct reduction *r, int64_t width,
 
 static void several_reduce(struct reduction *r, enum several several)
 {
-    const double first = several_first(r);
     const int64_t width = several_width(r);
     struct dtn_strips *rows = &r->rows;
     double total[DTN_TOTAL_WIDE];
 
-    for (int64_t k = 0; k < width; k++)
-        total[k] = first;
+    dtn_total_begin(total_of(r), width, total);
     for (bool on = several == ROWS; on; on = dtn_loop_next(&rows->row))
         dtn_total_rows(total_of(r), rows->how[IN].work, rows->row.at[IN],
                        rows->outer.step[IN], width, rows->row.run, total);

@@ -66,26 +66,29 @@ static inline int64_t ahead(int64_t i, int64_t n, int64_t apart, int64_t wide)
 
 /* Some columns, at most as many as a tile has. */
 struct tile {
-    const struct columns_loops *loops;
-    struct dtn_storage how;       /* neighbours in memory                     */
-    int is_f64;                   /* of `how.work`                            */
-    int64_t wide;                 /* numbers of a row of the tile             */
-    struct dtn_columns of;        /* the columns                              */
-    bool logarithm;
+    const char *in;               /* element 0 of the first one               */
+    char *out;
     char *x;                      /* element by element                       */
-    char *room;                   /* for exponentials that are not kept       */
     double *total;                /* sum of exponentials of each column       */
-    _Alignas(64) char most[WIDE_BYTES]; /* of each column, of type `how.work` */
+    char *most;                   /* of each column, of type `how.work`       */
 };
 
 /* Tiles that are computed together. */
 struct tiles {
+    const struct columns_loops *loops;
+    struct dtn_storage how;       /* neighbours in memory                     */
+    int is_f64;                   /* of `how.work`                            */
+    bool logarithm;
+    struct dtn_columns of;        /* the columns: `count` of each tile        */
+    int64_t wide;                 /* numbers of a row of a tile               */
+    bool direct;                  /* rows in memory are like those of tiles   */
     int count;                    /* of `tile`                                */
-    int64_t columns;              /* of all of them                           */
     struct tile tile[TILES];
     double total[TILES * WIDE(float)];    /* tile by tile, without gaps       */
-    _Alignas(64) char x[LONG * WIDE_BYTES]; /* the same                       */
-    _Alignas(64) char room[DTN_BLOCK * WIDE_BYTES];       /* of one at a time */
+    _Alignas(64) char most[TILES * WIDE_BYTES];
+    _Alignas(64) char x[LONG * WIDE_BYTES];
+    _Alignas(64) char room[DTN_BLOCK * WIDE_BYTES];     /* for exponentials   */
+                                                        /* that are not kept  */
 };
 
 bool dtn_softmax_columns_ok(enum dtensor_dtype dtype)
@@ -95,96 +98,96 @@ bool dtn_softmax_columns_ok(enum dtensor_dtype dtype)
 }
 
 /* From element `first` of the columns on: `apart` as in struct dtn_columns. */
-static int64_t bytes_to(const struct tile *t, int64_t first, int64_t apart)
+static int64_t bytes_to(const struct tiles *all, int64_t first, int64_t apart)
 {
-    return first * apart * (int64_t)dtn_dtype_size(t->how.dtype);
-}
-
-static bool direct(const struct tile *t)
-{
-    return t->of.count == t->wide && t->how.dtype == t->how.work;
+    return first * apart * (int64_t)dtn_dtype_size(all->how.dtype);
 }
 
 /* Row by row, since some columns of the tile are not used: they are 0. */
-static void load_rows(struct tile *t, const char *at, int64_t n)
+static void load_rows(const struct tiles *all, const struct tile *t,
+                      const char *at, int64_t n)
 {
-    const size_t size = (size_t)t->of.count * dtn_dtype_size(t->how.work);
+    const size_t size = (size_t)all->of.count * dtn_dtype_size(all->how.work);
 
     memset(t->x, 0, (size_t)n * WIDE_BYTES);
     for (int64_t i = 0; i < n; i++) {
         char *to = t->x + i * WIDE_BYTES;
-        const void *row = dtn_block_load(&t->how,
-                                         at + bytes_to(t, i, t->of.in_apart),
-                                         t->of.count, to);
+        const void *row = dtn_block_load(
+            &all->how, at + bytes_to(all, i, all->of.in_apart), all->of.count,
+            to);
 
         if (row != to)
             memcpy(to, row, size);
     }
 }
 
-static void store_rows(const struct tile *t, char *at, int64_t n)
+static void store_rows(const struct tiles *all, const struct tile *t, char *at,
+                       int64_t n)
 {
-    const size_t size = (size_t)t->of.count * dtn_dtype_size(t->how.work);
+    const size_t size = (size_t)all->of.count * dtn_dtype_size(all->how.work);
 
     for (int64_t i = 0; i < n; i++) {
-        char *to = at + bytes_to(t, i, t->of.out_apart);
+        char *to = at + bytes_to(all, i, all->of.out_apart);
         const char *row = t->x + i * WIDE_BYTES;
 
-        if (t->how.dtype == t->how.work)
+        if (all->how.dtype == all->how.work)
             memcpy(to, row, size);
         else
-            dtn_block_store(&t->how, to, t->of.count, row);
+            dtn_block_store(&all->how, to, all->of.count, row);
     }
 }
 
 /* n elements of each column, from element `first` on, to the tile. */
-static void tile_take(struct tile *t, int64_t first, int64_t n)
+static void tile_take(const struct tiles *all, const struct tile *t,
+                      int64_t first, int64_t n)
 {
-    const char *at = t->of.in + bytes_to(t, first, t->of.in_apart);
+    const char *at = t->in + bytes_to(all, first, all->of.in_apart);
 
-    if (direct(t)) {
-        t->loops->take[t->is_f64](t->x, at, t->of.in_apart, n, t->most);
+    if (all->direct) {
+        all->loops->take[all->is_f64](t->x, at, all->of.in_apart, n, t->most);
         return;
     }
-    if (t->of.count == t->wide)
-        dtn_widen_rows(t->how.dtype, t->x, at, t->of.in_apart, n);
+    if (all->of.count == all->wide)
+        dtn_widen_rows(all->how.dtype, t->x, at, all->of.in_apart, n);
     else
-        load_rows(t, at, n);
-    t->loops->take[t->is_f64](t->x, t->x, t->wide, n, t->most);
+        load_rows(all, t, at, n);
+    all->loops->take[all->is_f64](t->x, t->x, all->wide, n, t->most);
 }
 
 /* Their sums have the order, and so the bits, of those of rows. */
-static void tile_exp(struct tile *t, int64_t n, double total[])
+static void tile_exp(struct tiles *all, const struct tile *t, int64_t n,
+                     double total[])
 {
     for (int64_t i = 0; i < n; i += DTN_BLOCK) {
         const int64_t left = n - i < DTN_BLOCK ? n - i : DTN_BLOCK;
         char *x = t->x + i * WIDE_BYTES;
-        char *made = t->logarithm ? t->room : x;
+        char *made = all->logarithm ? all->room : x;
 
-        t->loops->exp[t->is_f64](made, x, left, t->most);
-        dtn_total_columns(DTN_TOTAL_SUM, t->how.work, made, t->wide, left,
-                          t->wide, total);
+        all->loops->exp[all->is_f64](made, x, left, t->most);
+        dtn_total_columns(DTN_TOTAL_SUM, all->how.work, made, all->wide, left,
+                          all->wide, total);
     }
 }
 
-static void tile_finish(struct tile *t, int64_t first, int64_t n)
+static void tile_finish(const struct tiles *all, const struct tile *t,
+                        int64_t first, int64_t n)
 {
-    char *at = t->of.out + bytes_to(t, first, t->of.out_apart);
-    const bool there = direct(t);
+    char *at = t->out + bytes_to(all, first, all->of.out_apart);
 
-    t->loops->finish[t->is_f64](t->logarithm, there ? at : t->x,
-                                there ? t->of.out_apart : t->wide, t->x, n,
-                                t->most, t->total);
-    if (t->of.count < t->wide)
-        store_rows(t, at, n);
-    else if (!there)
-        dtn_narrow_rows(t->how.dtype, at, t->of.out_apart, t->x, n);
+    all->loops->finish[all->is_f64](
+        all->logarithm, all->direct ? at : t->x,
+        all->direct ? all->of.out_apart : all->wide, t->x, n, t->most,
+        t->total);
+    if (all->of.count < all->wide)
+        store_rows(all, t, at, n);
+    else if (!all->direct)
+        dtn_narrow_rows(all->how.dtype, at, all->of.out_apart, t->x, n);
 }
 
 /* How many elements of each column, from element `first` on, fit the tile. */
-static int64_t some(const struct tile *t, int64_t first)
+static int64_t some(const struct tiles *all, int64_t first)
 {
-    return t->of.n - first < LONG ? t->of.n - first : LONG;
+    return all->of.n - first < LONG ? all->of.n - first : LONG;
 }
 
 /* The largest elements, the sums, and what becomes of them; columns of several
@@ -193,45 +196,36 @@ static int64_t some(const struct tile *t, int64_t first)
  */
 static bool tiles_totals(struct tiles *all)
 {
-    for (struct tile *t = all->tile; t < all->tile + all->count; t++)
-        for (int64_t i = 0; i < t->of.n; i += LONG)
-            tile_take(t, i, some(t, i));
-    for (struct tile *t = all->tile; t < all->tile + all->count; t++)
-        for (int64_t i = 0; i < t->of.n; i += LONG) {
-            if (t->of.n > LONG)
-                tile_take(t, i, some(t, i));
-            tile_exp(t, some(t, i), t->total);
+    for (int k = 0; k < all->count; k++)
+        for (int64_t i = 0; i < all->of.n; i += LONG)
+            tile_take(all, &all->tile[k], i, some(all, i));
+    for (int k = 0; k < all->count; k++)
+        for (int64_t i = 0; i < all->of.n; i += LONG) {
+            if (all->of.n > LONG)
+                tile_take(all, &all->tile[k], i, some(all, i));
+            tile_exp(all, &all->tile[k], some(all, i), all->tile[k].total);
         }
-    return all->tile->loops->ends(all->tile->logarithm, all->total,
-                                  all->columns);
+    return all->loops->ends(all->logarithm, all->total,
+                            all->count * all->of.count);
 }
 
 /* Of several tiles the exponentials are made again; their sums are known. */
-static void tile_again(struct tile *t, int64_t first)
+static void tile_again(struct tiles *all, const struct tile *t, int64_t first)
 {
     double known[WIDE(float)] = { 0 };
 
-    tile_take(t, first, some(t, first));
-    if (!t->logarithm)
-        tile_exp(t, some(t, first), known);
+    tile_take(all, t, first, some(all, first));
+    if (!all->logarithm)
+        tile_exp(all, t, some(all, first), known);
 }
 
-static void tile_results(struct tile *t)
+static void tile_results(struct tiles *all, const struct tile *t)
 {
-    for (int64_t i = 0; i < t->of.n; i += LONG) {
-        if (t->of.n > LONG)
-            tile_again(t, i);
-        tile_finish(t, i, some(t, i));
+    for (int64_t i = 0; i < all->of.n; i += LONG) {
+        if (all->of.n > LONG)
+            tile_again(all, t, i);
+        tile_finish(all, t, i, some(all, i));
     }
-}
-
-static void tile_begin(struct tile *t)
-{
-    for (int k = 0; k < t->wide; k++)
-        if (t->is_f64)
-            ((double *)(void *)t->most)[k] = (double)-INFINITY;
-        else
-            ((float *)(void *)t->most)[k] = -INFINITY;
 }
 
 /* How many tiles go together. */
@@ -244,31 +238,42 @@ static int tiles_count(const struct dtn_columns *columns, int64_t wide)
     return count > TILES ? TILES : count > 1 ? (int)count : 1;
 }
 
+static void most_begin(const struct tiles *all)
+{
+    const int64_t n = all->count * all->wide;
+
+    for (int64_t k = 0; k < n; k++)
+        if (all->is_f64)
+            ((double *)(void *)all->most)[k] = (double)-INFINITY;
+        else
+            ((float *)(void *)all->most)[k] = -INFINITY;
+}
+
 static void tiles_begin(struct tiles *all, bool logarithm,
                         const struct dtn_columns *columns)
 {
     const enum dtensor_dtype work = dtn_block_type(columns->dtype);
-    struct tile t = {
-        .loops = widths[dtn_width()],
-        .how = { columns->dtype, work, 1 }, .is_f64 = work == DTENSOR_F64,
-        .wide = work == DTENSOR_F64 ? WIDE(double) : WIDE(float),
-        .of = *columns, .logarithm = logarithm,
-        .x = all->x, .room = all->room, .total = all->total };
     const int64_t size = (int64_t)dtn_dtype_size(columns->dtype);
 
-    all->count = tiles_count(columns, t.wide);
-    if (t.of.count > t.wide)
-        t.of.count = t.wide;
-    all->columns = all->count * t.of.count;
-    tile_begin(&t);
-    for (int i = 0; i < all->count; i++) {
-        all->tile[i] = t;
-        memset(t.total, 0, WIDE(float) * sizeof *t.total);
-        t.of.in += t.wide * size;
-        t.of.out += t.wide * size;
-        t.x += t.of.n * WIDE_BYTES;
-        t.total += t.wide;
-    }
+    all->loops = widths[dtn_width()];
+    all->how = (struct dtn_storage){ columns->dtype, work, 1 };
+    all->is_f64 = work == DTENSOR_F64;
+    all->logarithm = logarithm;
+    all->of = *columns;
+    all->wide = work == DTENSOR_F64 ? WIDE(double) : WIDE(float);
+    all->count = tiles_count(columns, all->wide);
+    if (all->of.count > all->wide)
+        all->of.count = all->wide;
+    all->direct = all->of.count == all->wide && columns->dtype == work;
+    for (int k = 0; k < all->count; k++)
+        all->tile[k] = (struct tile){
+            .in = columns->in + k * all->wide * size,
+            .out = columns->out + k * all->wide * size,
+            .x = all->x + k * columns->n * WIDE_BYTES,
+            .total = all->total + k * all->wide,
+            .most = all->most + k * WIDE_BYTES };
+    memset(all->total, 0, (size_t)(all->count * all->wide) * sizeof(double));
+    most_begin(all);
 }
 
 int64_t dtn_softmax_columns(bool logarithm, const struct dtn_columns *columns)
@@ -278,26 +283,24 @@ int64_t dtn_softmax_columns(bool logarithm, const struct dtn_columns *columns)
     tiles_begin(&all, logarithm, columns);
     if (!tiles_totals(&all))
         return 0;
-    for (int i = 0; i < all.count; i++)
-        tile_results(&all.tile[i]);
-    return all.columns;
+    for (int k = 0; k < all.count; k++)
+        tile_results(&all, &all.tile[k]);
+    return all.count * all.of.count;
 }
 
 int64_t dtn_logsumexp_columns(const struct dtn_columns *columns, double sum[])
 {
     struct tiles all;                     /* initialised as far as it is used */
+    int64_t count;
 
     tiles_begin(&all, true, columns);
     if (!tiles_totals(&all))
         return 0;
-    for (int64_t k = 0; k < all.columns; k++) {
-        const struct tile *t = &all.tile[k / all.tile->wide];
-        const int64_t i = k % t->wide;
-
+    count = all.count * all.of.count;
+    for (int64_t k = 0; k < count; k++)
         sum[k] = all.total[k] +
-                 (t->is_f64 ? ((const double *)(const void *)t->most)[i]
-                            : (double)((const float *)(const void *)
-                                       t->most)[i]);
-    }
-    return all.columns;
+                 (all.is_f64 ? ((const double *)(const void *)all.most)[k]
+                             : (double)((const float *)(const void *)
+                                        all.most)[k]);
+    return count;
 }

@@ -151,6 +151,17 @@ bool dtn_total_narrow(enum dtn_total kind)
            kind == DTN_TOTAL_ABS || kind == DTN_TOTAL_SQUARES;
 }
 
+void dtn_total_begin(enum dtn_total kind, int64_t n, double total[])
+{
+    const double first = kind == DTN_TOTAL_PROD ? 1
+                       : kind == DTN_TOTAL_MAX ? (double)-INFINITY
+                       : kind == DTN_TOTAL_MIN || kind == DTN_TOTAL_LEAST
+                           ? (double)INFINITY : 0;
+
+    for (int64_t i = 0; i < n; i++)
+        total[i] = first;
+}
+
 double dtn_total(enum dtn_total kind, enum dtensor_dtype work, const void *x,
                  int64_t n, double total, double middle)
 {

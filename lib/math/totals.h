@@ -40,6 +40,9 @@ double dtn_total_row(enum dtn_total kind, enum dtensor_dtype work,
 void dtn_total_rows(enum dtn_total kind, enum dtensor_dtype work, const void *x,
                     int64_t apart, int64_t rows, int64_t n, double total[]);
 
+/* n totals of nothing: 0, 1 or an infinity. */
+void dtn_total_begin(enum dtn_total kind, int64_t n, double total[]);
+
 /* As dtn_total(), of several columns at once: element i of column k is
  * x[i apart + k], and total[k] is its total; the middle is 0.  Loops take
  * DTN_TOTAL_COLUMNS columns at a time, of bf16 and f16 DTN_TOTAL_WIDE.

@@ -25,6 +25,11 @@
 #if LANES_WIDTH == 2
 #define LOAD_4_f32(some, x) _mm256_cvtps_pd(_mm_maskz_loadu_ps(some, x))
 #define LOAD_4_f64(some, x) _mm256_maskz_loadu_pd(some, x)
+#define LOAD_4_f16(some, x)                                                   \
+    _mm256_cvtps_pd(_mm_cvtph_ps(_mm_maskz_loadu_epi16(some, x)))
+#define LOAD_4_bf16(some, x)                                                  \
+    _mm256_cvtps_pd(_mm_castsi128_ps(_mm_slli_epi32(                          \
+        _mm_cvtepu16_epi32(_mm_maskz_loadu_epi16(some, x)), 16)))
 #define LOAD_8_f32(some, x) _mm512_cvtps_pd(_mm256_maskz_loadu_ps(some, x))
 #define LOAD_8_f64(some, x) _mm512_maskz_loadu_pd(some, x)
 #define LOAD_8_f16(some, x)                                                   \
@@ -127,6 +132,46 @@ LANES_TARGET INLINE __mmask8 LANES_NAME(some_of_8)(int64_t n)
                 array, n < DTN_BLOCK ? n : DTN_BLOCK, NULL, 0, total, m);     \
         return total;                                                         \
     }
+/* Columns of up to eight elements, of which each is a lane, by vectors of 4. */
+#define FOLD_EIGHT(name, kind, T, first, more, join)                          \
+    LANES_TARGET INLINE __m256d LANES_NAME(name##_lane_##kind)(               \
+        const T *x, int64_t apart, int64_t n, int64_t i, __mmask8 some)       \
+    {                                                                         \
+        const double m = 0;                                                   \
+        const __m256d t = _mm256_set1_pd(first);                              \
+                                                                              \
+        (void)m;                                                              \
+        return i < n ? more(_mm256, t, LOAD_4_##kind(some, x + i * apart)) : t;\
+    }                                                                         \
+    LANES_TARGET INLINE void LANES_NAME(name##_four_##kind)(                  \
+        const T *x, int64_t apart, int64_t n, __mmask8 some, double total[])  \
+    {                                                                         \
+        const __m256d even = TWO_##join(                                      \
+            TWO_##join(LANE(name, kind, 0), LANE(name, kind, 4)),             \
+            TWO_##join(LANE(name, kind, 2), LANE(name, kind, 6)));            \
+        const __m256d odd = TWO_##join(                                       \
+            TWO_##join(LANE(name, kind, 1), LANE(name, kind, 5)),             \
+            TWO_##join(LANE(name, kind, 3), LANE(name, kind, 7)));            \
+                                                                              \
+        _mm256_mask_storeu_pd(total, some, TWO_##join(                        \
+            _mm256_maskz_loadu_pd(some, total), TWO_##join(even, odd)));      \
+    }                                                                         \
+    LANES_TARGET static void LANES_NAME(name##_eight_##kind)(                 \
+        const T *x, int64_t apart, int64_t n, int64_t width, double total[])  \
+    {                                                                         \
+        int64_t k = 0;                                                        \
+                                                                              \
+        for (; k + 4 <= width && n == 8; k += 4)                              \
+            LANES_NAME(name##_four_##kind)(x + k, apart, 8, 0xff, total + k); \
+        for (; k < width; k += 4)                                             \
+            LANES_NAME(name##_four_##kind)(                                   \
+                x + k, apart, n, LANES_NAME(some_of_8)(width - k) & 0xf,      \
+                total + k);                                                   \
+    }
+#define LANE(name, kind, i)                                                   \
+    LANES_NAME(name##_lane_##kind)(x, apart, n, i, some)
+#define TWO_add(a, b) MORE(_mm256, a, b)
+#define TWO_mul(a, b) MORE_PRODUCT(_mm256, a, b)
 #define FOLD_COLUMNS(name, kind, T, first, more, join, step)                  \
     LANES_TARGET INLINE void LANES_NAME(name##_some_##kind)(                  \
         const T *x, int64_t apart, int64_t n, int vectors,                    \
@@ -163,6 +208,7 @@ LANES_TARGET INLINE __mmask8 LANES_NAME(some_of_8)(int64_t n)
             _mm512_mask_storeu_pd(total + 8 * w, some[w], _mm512_##join##_pd( \
                 _mm512_maskz_loadu_pd(some[w], total + 8 * w), lane[0][w]));  \
     }                                                                         \
+    FOLD_EIGHT(name, kind, T, first, more, join)                              \
     LANES_TARGET static void LANES_NAME(name##_columns_##kind)(               \
         const void *elements, int64_t apart, int64_t n, int64_t width,        \
         double total[])                                                       \
@@ -170,6 +216,10 @@ LANES_TARGET INLINE __mmask8 LANES_NAME(some_of_8)(int64_t n)
         const T *x = elements;                                                \
         __mmask8 some[8];                                                     \
                                                                               \
+        if (n <= 8) {                                                         \
+            LANES_NAME(name##_eight_##kind)(x, apart, n, width, total);       \
+            return;                                                           \
+        }                                                                     \
         for (int64_t k = 0; k < width; k += 64) {                             \
             for (int w = 0; w < 8; w++)                                       \
                 some[w] = LANES_NAME(some_of_8)(width - k - 8 * w);           \

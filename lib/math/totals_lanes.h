@@ -37,12 +37,58 @@ KEYS(f32, float, int32_t, INT32_MAX, sizes, b & INT32_MAX)
 KEYS(f64, double, int64_t, INT64_MAX, keys, b ^ (b >> 63 & INT64_MAX))
 KEYS(f64, double, int64_t, INT64_MAX, sizes, b & INT64_MAX)
 
+/* Extremes of 64 columns stay in registers.  The instruction gives its second
+ * operand if both are zeros, or if one is a NaN: then nothing is done.
+ */
+#if LANES_WIDTH == 2
+#define VECTOR_f32 __m512
+#define VECTOR_f64 __m512d
+#define ON_f32(what) _mm512_##what##_ps
+#define ON_f64(what) _mm512_##what##_pd
+#define IS_NAN_f32(x) _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q)
+#define IS_NAN_f64(x) _mm512_cmp_pd_mask(x, x, _CMP_UNORD_Q)
+#define VALUE_keys(kind, x) (x)
+#define VALUE_sizes(kind, x) ON_##kind(abs)(x)
+#define EXTREME_64(name, kind, T, instruction, keys)                          \
+    LANES_TARGET INLINE bool LANES_NAME(name##_64_##kind)(                    \
+        const T *x, int64_t apart, int64_t n, T lane[])                       \
+    {                                                                         \
+        enum { EACH = 64 / sizeof(T), VECTORS = 64 / EACH };                  \
+        VECTOR_##kind best[VECTORS];                                          \
+        unsigned nans = 0;                                                    \
+                                                                              \
+        for (int w = 0; w < VECTORS; w++)                                     \
+            best[w] = ON_##kind(loadu)(lane + w * EACH);                      \
+        for (int64_t i = 0; i < n; i++)                                       \
+            for (int w = 0; w < VECTORS; w++) {                               \
+                const VECTOR_##kind e =                                       \
+                    ON_##kind(loadu)(x + i * apart + w * EACH);               \
+                                                                              \
+                nans |= IS_NAN_##kind(e);                                     \
+                best[w] = ON_##kind(instruction)(VALUE_##keys(kind, e),       \
+                                                 best[w]);                    \
+            }                                                                 \
+        for (int w = 0; w < VECTORS && !nans; w++)                            \
+            ON_##kind(storeu)(lane + w * EACH, best[w]);                      \
+        return !nans;                                                         \
+    }
+#else
+#define EXTREME_64(name, kind, T, instruction, keys)                          \
+    LANES_TARGET static inline bool LANES_NAME(name##_64_##kind)(             \
+        const T *x, int64_t apart, int64_t n, T lane[])                       \
+    {                                                                         \
+        (void)x, (void)apart, (void)n, (void)lane;                            \
+        return false;                                                         \
+    }
+#endif
+
 /* Of extremes nothing is rounded, so they keep their type.  Whole numbers are
  * compared, in one instruction.  Only where there is a NaN, or the result is a
  * zero, whose sign is that of the first, the floats are, in 64 lanes: enough
  * for the compiler to leave the loop a loop, and make vectors of it.
  */
-#define EXTREME(name, kind, T, worst, value, better, keys, end)               \
+#define EXTREME(name, kind, T, worst, value, better, instruction, keys, end)  \
+    EXTREME_64(name, kind, T, instruction, keys)                              \
     LANES_TARGET static double LANES_NAME(name##_slow_##kind)(                \
         const void *elements, int64_t n, double total, double m)              \
     {                                                                         \
@@ -101,6 +147,9 @@ KEYS(f64, double, int64_t, INT64_MAX, sizes, b & INT64_MAX)
                                                                               \
         for (int64_t k = 0; k < width; k++)                                   \
             lane[k] = (T)total[k];                                            \
+        if (width == 64 &&                                                    \
+            LANES_NAME(name##_64_##kind)(elements, apart, n, lane))           \
+            n = 0;                                                            \
         for (int64_t i = 0; i < n; i++) {                                     \
             const T *row = (const T *)elements + i * apart;                   \
                                                                               \
@@ -124,10 +173,11 @@ KEYS(f64, double, int64_t, INT64_MAX, sizes, b & INT64_MAX)
     SUM(count, kind, T, MORE_COUNT, t + (x != 0 ? 1.0 : 0.0))       \
     SUM(abs, kind, T, MORE_SIZE, t + fabs(x))                       \
     SUM(apart, kind, T, MORE_APART, t + (x - m) * (x - m))          \
-    EXTREME(max, kind, T, -INFINITY, e, LARGER, keys, high)                   \
-    EXTREME(min, kind, T, INFINITY, e, SMALLER, keys, low)                    \
-    EXTREME(most, kind, T, 0, e > 0 ? e : 0 - e, LARGER, sizes, high)         \
-    EXTREME(least, kind, T, INFINITY, e > 0 ? e : 0 - e, SMALLER, sizes, low) \
+    EXTREME(max, kind, T, -INFINITY, e, LARGER, max, keys, high)              \
+    EXTREME(min, kind, T, INFINITY, e, SMALLER, min, keys, low)               \
+    EXTREME(most, kind, T, 0, e > 0 ? e : 0 - e, LARGER, max, sizes, high)    \
+    EXTREME(least, kind, T, INFINITY, e > 0 ? e : 0 - e, SMALLER, min, sizes, \
+            low)                                                              \
     LANES_TARGET static double LANES_NAME(made_exp_##kind)(                   \
         void *to, const void *elements, int64_t n, double total,              \
         double middle)                                                        \
@@ -223,6 +273,8 @@ static const struct totals_loops LANES_NAME(loops) = {
 #undef HALVE
 #undef LOAD_4_f32
 #undef LOAD_4_f64
+#undef LOAD_4_f16
+#undef LOAD_4_bf16
 #undef LOAD_8_f32
 #undef LOAD_8_f64
 #undef LOAD_8_f16
@@ -239,6 +291,10 @@ static const struct totals_loops LANES_NAME(loops) = {
 #undef FOLD_LANES
 #undef FOLD_ROW
 #undef FOLD_COLUMNS
+#undef FOLD_EIGHT
+#undef LANE
+#undef TWO_add
+#undef TWO_mul
 #undef FOLD
 #undef SUM
 #undef FOLD_NARROW
@@ -254,6 +310,15 @@ static const struct totals_loops LANES_NAME(loops) = {
 #undef COLUMNS_bf16
 #undef COLUMNS_f16
 #undef EXTREME
+#undef EXTREME_64
+#undef VECTOR_f32
+#undef VECTOR_f64
+#undef ON_f32
+#undef ON_f64
+#undef IS_NAN_f32
+#undef IS_NAN_f64
+#undef VALUE_keys
+#undef VALUE_sizes
 #undef KEYS
 #undef LARGER
 #undef SMALLER

@@ -481,6 +481,61 @@ static void test_extreme_widths(void)
        differ);
 }
 
+enum { BESIDE = 70, BELOW = 40 };
+
+/* Column k has the elements from k on. */
+static void extreme_columns(enum dtn_total kind, enum dtensor_dtype dtype,
+                            int what, int n, double found[BESIDE])
+{
+    double x[BELOW * BESIDE];
+
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < BESIDE; k++)
+            dtn_store(dtype, x, (size_t)(i * BESIDE + k),
+                      extreme_element(what, i + k));
+    dtn_total_begin(kind, BESIDE, found);
+    dtn_total_columns(kind, dtype, x, BESIDE, n, DTN_TOTAL_COLUMNS, found);
+    dtn_total_columns(kind, dtype, (char *)x + DTN_TOTAL_COLUMNS *
+                      dtn_dtype_size(dtype), BESIDE, n,
+                      BESIDE - DTN_TOTAL_COLUMNS, found + DTN_TOTAL_COLUMNS);
+}
+
+static int extreme_columns_differ(enum dtn_total kind, enum dtensor_dtype dtype,
+                                  int what, int n)
+{
+    double column[BELOW], found[BESIDE], want;
+    int differ = 0;
+
+    extreme_columns(kind, dtype, what, n, found);
+    for (int k = 0; k < BESIDE; k++) {
+        for (int i = 0; i < n; i++)
+            dtn_store(dtype, column, (size_t)i, extreme_element(what, i + k));
+        dtn_total_begin(kind, 1, &want);
+        want = dtn_total(kind, dtype, column, n, want, 0);
+        differ += isnan(want) ? !isnan(found[k])
+                              : memcmp(&want, &found[k], sizeof want) != 0;
+    }
+    return differ;
+}
+
+static void test_extreme_columns(enum dtensor_dtype dtype)
+{
+    static const enum dtn_total kinds[4] = { DTN_TOTAL_MAX, DTN_TOTAL_MIN,
+                                             DTN_TOTAL_MOST, DTN_TOTAL_LEAST };
+    static const int lengths[4] = { 1, 2, 8, BELOW };
+    int differ = 0;
+
+    for (int width = 0; width < 3 && dtn_width_force(width); width++)
+        for (int what = 0; what < 5; what++)
+            for (int i = 0; i < 16; i++)
+                differ += extreme_columns_differ(kinds[i % 4], dtype, what,
+                                                 lengths[i / 4]);
+    dtn_width_force(-1);
+    ok(differ == 0, "extremes of columns of %s are those of rows, zeros with "
+       "their signs and NaNs as well: %d differ", dtensor_dtype_name(dtype),
+       differ);
+}
+
 int main(void)
 {
     seed = rand_seed(4);
@@ -491,6 +546,8 @@ int main(void)
     test_empty();
     test_extremes();
     test_extreme_widths();
+    test_extreme_columns(DTENSOR_F32);
+    test_extreme_columns(DTENSOR_F64);
     for (int width = 0; width < 3 && dtn_width_force(width); width++) {
         test_bf16(width);
         test_size_of_zero(width);
