@@ -73,11 +73,11 @@ static void __attribute__((noreturn)) tell(const char *text)
  */
 static int usable_cpus(void)
 {
-    cpu_set_t set;
+    cpu_set_t set[8];             /* 8,192 CPUs: all that Linux can have      */
     long n;
 
-    if (sched_getaffinity(0, sizeof set, &set) == 0)
-        n = CPU_COUNT(&set);
+    if (sched_getaffinity(0, sizeof set, set) == 0)
+        n = CPU_COUNT_S(sizeof set, set);
     else
         n = sysconf(_SC_NPROCESSORS_ONLN);
     return n < 1 ? 1 : n > RUN_MAX_RANKS ? RUN_MAX_RANKS : (int)n;
@@ -129,14 +129,18 @@ static const struct option longs[] = {
 };
 
 /* The other tools look for the nearest name.  Here there are few, and this one
- * is not linked with the library.
+ * is not linked with the library.  getopt_long() has set optopt to an unknown
+ * letter, or to an option that takes no value; 0: it does not know the word.
  */
 static void __attribute__((noreturn)) unknown_option(const char *word)
 {
     char names[200];
     size_t used = 0;
 
-    if (strncmp(word, "--", 2) != 0)
+    for (const struct option *known = longs; known->name; known++)
+        if (known->val == optopt && known->has_arg == no_argument)
+            usage_error("%s: this option takes no value", word);
+    if (optopt)
         usage_error("-%c: no such option", optopt);
     for (const struct option *known = longs; known->name; known++)
         used += (size_t)snprintf(names + used, sizeof names - used, "%s--%s",
@@ -272,13 +276,14 @@ int main(int argc, char **argv)
 {
     struct run_options options = { .nranks = usable_cpus(), .grace_ms = 2000 };
     struct run_before before = { .guard = getpid() };
+    const char *why;
     sigset_t set;
     pid_t pid;
 
     options_read(argc, argv, &options);
-    if (!run_report_begin(&options))
-        usage_error("--json %s: cannot make it: %s", options.json,
-                    strerror(errno));
+    why = run_report_begin(&options);
+    if (why)
+        usage_error("--json %s: cannot make it: %s", options.json, why);
     guard_files(&before.files);
     guard_signals(&set, &before.mask);
     prctl(PR_SET_CHILD_SUBREAPER, 1);

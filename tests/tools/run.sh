@@ -169,6 +169,26 @@ is "a report that cannot be made: exit 2" $? 2
 is "before anything starts" "$(head -1 <<<"$err")" "dtensor-run: --json \
 $dir/no/report: cannot make it: No such file or directory"
 
+ln -s /dev/null "$dir/device"
+err=$("$run" -n 1 --json="$dir/device" true 2>&1)
+is "a report into a device: exit 2" $? 2
+is "says so" "$(head -1 <<<"$err")" "dtensor-run: --json $dir/device: cannot \
+make it: it is no regular file"
+[ -L "$dir/device" ]
+ok $? "and does not remove it"
+mkfifo "$dir/pipe"
+timeout 10 "$run" -n 1 --json="$dir/pipe" true 2>/dev/null
+is "a report into a FIFO that nobody reads: exit 2, at once" $? 2
+mkdir "$dir/short"
+err=$("$run" -n 1 --json="$dir/short/report" \
+    sh -c "rmdir '$dir/short'; exit 3" 2>&1)
+is "a report that cannot be written at the end: the code stays" $? 3
+matches "and a line says so" "$(tail -1 <<<"$err")" "dtensor-run: --json \
+$dir/short/report: cannot write it: No such file or directory"
+DTN_HOST=$'b\xfcro' "$run" -n 1 --json="$report" sh -c 'kill -9 $$' 2>/dev/null
+well_formed "$report"
+ok $? "a host whose name is not UTF-8: JSON all the same"
+
 # The kernel's count of such kills is a file of ours, in a namespace of mounts.
 echo oom_kill 7 >"$dir/count"
 if unshare -rm true 2>/dev/null; then
@@ -211,6 +231,9 @@ Try 'dtensor-run --help' for more information."
 usage "unknown long option" "--ranl: no such option; expected one of --ranks, --label, --cluster, --grace, --json, --help, --version" \
     --ranl 3 true
 usage "unknown short option" "-z: no such option" -lz true
+usage "unknown letter among others" "-x: no such option" --label -xl true
+usage "a value that is not wanted" "--label=3: this option takes no value" \
+    --label=3 true
 usage "a value is missing" "option -n needs a value" -n
 usage "no program" "no program to run" -n 2
 usage "no ranks" '-n "0": expected a number of ranks from 1 to 1024' -n 0 true
@@ -291,6 +314,16 @@ is "-l breaks a line of 100000 bytes and loses nothing" \
 timeout 10 "$run" -l -n 2 yes 2>/dev/null | head -1 >"$dir/out"
 matches "-l: when the reader leaves, writers get SIGPIPE" \
     "${PIPESTATUS[0]} $(cat "$dir/out")" '141 \[[01]\] y'
+
+if [ -w /dev/full ]; then
+    err=$("$run" -l -n 2 echo x 2>&1 >/dev/full)
+    is "-l: a full disk is no success" $? 125
+    is "and one line says so" "$err" "dtensor-run: cannot write the output of \
+the ranks: No space left on device"
+else
+    skip_test "-l: a full disk is no success" "no /dev/full"
+    skip_test "and one line says so" "no /dev/full"
+fi
 
 # ---------------------------------------------------------------- signals ---
 # start ARGS...: in the background, as from a terminal; pid in $guard

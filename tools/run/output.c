@@ -45,9 +45,21 @@ static void stream_close(struct run_stream *stream)
     stream->line = NULL;
 }
 
+/* A full disk must not pass for success.  A reader that has ended is no error:
+ * then the writers get SIGPIPE.
+ */
+static void output_lost(struct run *run)
+{
+    if (errno == EPIPE || run->lost)
+        return;
+    run->lost = true;
+    dprintf(2, "dtensor-run: cannot write the output of the ranks: %s\n",
+            strerror(errno));
+}
+
 /* Write everything, in pieces that a pipe takes whole, and handle signals while
- * the reader is slow.  False: the reader has ended, or the user has ended the
- * job and the grace time is over.
+ * the reader is slow.  False: it cannot be written, or the user has ended
+ * the job and the grace time is over.
  */
 static bool write_all(struct run *run, int fd, const char *data, size_t size)
 {
@@ -61,8 +73,10 @@ static bool write_all(struct run *run, int fd, const char *data, size_t size)
         if (polls[1].revents == 0)
             continue;
         n = write(fd, data, size < PIPE_BUF ? size : PIPE_BUF);
-        if (n < 0 && errno != EAGAIN && errno != EINTR)
+        if (n < 0 && errno != EAGAIN && errno != EINTR) {
+            output_lost(run);
             return false;
+        }
         if (n > 0) {
             data += n;
             size -= (size_t)n;

@@ -236,6 +236,8 @@ int run_job(const struct run_options *options, const struct run_before *before)
             ;
         if (run.streams)
             run_output_finish(&run);
+        if (run.lost && run.code == 0)
+            run.code = RUN_FAILED;
         run_report_end(&run);
     }
     run_fini(&run);

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,20 +29,33 @@ static bool report_path(const char *path, char *buf, size_t size)
         && snprintf(buf, size, "%s/%s", here, path) < (int)size;
 }
 
-bool run_report_begin(const struct run_options *options)
+/* Remove an old report.  A device or a FIFO is not ours to remove. */
+static const char *report_clear(const char *path)
+{
+    const int fd = open(path, O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC,
+                        0644);
+    struct stat file;
+    bool regular;
+
+    if (fd < 0)
+        return strerror(errno);
+    regular = fstat(fd, &file) == 0 && S_ISREG(file.st_mode);
+    close(fd);
+    if (!regular)
+        return "it is no regular file";
+    return unlink(path) == 0 ? NULL : strerror(errno);
+}
+
+const char *run_report_begin(const struct run_options *options)
 {
     char path[PATH_MAX];
-    int fd;
 
     if (!options->json)
-        return true;
-    if (!report_path(options->json, path, sizeof path)
-        || setenv("DTN_REPORT", path, 1) != 0)
-        return false;
-    fd = open(path, O_WRONLY | O_CREAT, 0644);    /* can ranks make it? */
-    if (fd >= 0)
-        close(fd);
-    return fd >= 0 && unlink(path) == 0;
+        return NULL;
+    if (!report_path(options->json, path, sizeof path))
+        return "its path is too long";
+    return setenv("DTN_REPORT", path, 1) == 0 ? report_clear(path)
+                                              : strerror(errno);
 }
 
 /* What a JSON string may have as it is. */
@@ -55,44 +69,61 @@ static void report_host(char name[256])
     else if (gethostname(name, 255) != 0)
         strcpy(name, "localhost");
     for (char *c = name; *c; c++)
-        if (*c == '"' || *c == '\\' || *c < ' ')
+        if (*c == '"' || *c == '\\' || *c < ' ' || *c > '~')
             *c = '?';
 }
 
-static void report_write(int fd, const struct run_cause *cause)
+static char *report_text(const struct run_cause *cause, char *buf, size_t size)
 {
     const bool killed = WIFSIGNALED(cause->status);
+    const int number = killed ? WTERMSIG(cause->status)
+                              : WEXITSTATUS(cause->status);
     const char *job = getenv("DTN_JOB");
-    char host[256];
+    char host[256], suspect[300] = "";
 
     report_host(host);
-    dprintf(fd, "{\"schema\": 1, \"job\": \"%s\", \"error\": \"%s %d\", "
-            "\"reason\": \"%s\", \"rank\": %d,\n \"suspects\": [", job ? job : "",
-            killed ? "signal" : "exit",
-            killed ? WTERMSIG(cause->status) : WEXITSTATUS(cause->status),
-            killed ? "died" : "failed", cause->rank);
     if (killed)
-        dprintf(fd, "{\"host\": \"%s\", \"ranks\": [%d]}", host, cause->rank);
-    dprintf(fd, "],\n \"told_by\": -1, \"text\": \"rank %d (pid %d) %s %d\"}\n",
-            cause->rank, (int)cause->pid,
-            killed ? "was killed by signal" : "exited with code",
-            killed ? WTERMSIG(cause->status) : WEXITSTATUS(cause->status));
+        snprintf(suspect, sizeof suspect, "{\"host\": \"%s\", \"ranks\": [%d]}",
+                 host, cause->rank);
+    snprintf(buf, size, "{\"schema\": 1, \"job\": \"%s\", \"error\": \"%s %d\", "
+             "\"reason\": \"%s\", \"rank\": %d,\n \"suspects\": [%s],\n "
+             "\"told_by\": -1, \"text\": \"rank %d (pid %d) %s %d\"}\n",
+             job ? job : "", killed ? "signal" : "exit", number,
+             killed ? "died" : "failed", cause->rank, suspect, cause->rank,
+             (int)cause->pid, killed ? "was killed by signal"
+             : "exited with code", number);
+    return buf;
+}
+
+/* EEXIST: a rank has written it. */
+static void report_write(const char *path, const char *text)
+{
+    const ssize_t size = (ssize_t)strlen(text);
+    const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    ssize_t n = -1;
+
+    if (fd < 0 && errno == EEXIST)
+        return;
+    if (fd >= 0)
+        n = write(fd, text, (size_t)size);
+    if (n != size)
+        dprintf(2, "dtensor-run: --json %s: cannot write it: %s\n", path,
+                strerror(n < 0 ? errno : ENOSPC));
+    if (fd >= 0 && n != size)
+        unlink(path);
+    if (fd >= 0)
+        close(fd);
 }
 
 void run_report_end(const struct run *run)
 {
     const char *path = getenv("DTN_REPORT");
-    int fd;
+    char text[1000];
 
     if (!run->options->json || !path)
         return;
     if (run->code == 0)
         unlink(path);
-    if (run->code == 0 || !run->cause.known)
-        return;
-    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    if (fd < 0)
-        return;
-    report_write(fd, &run->cause);
-    close(fd);
+    else if (run->cause.known)
+        report_write(path, report_text(&run->cause, text, sizeof text));
 }

@@ -66,6 +66,7 @@ struct run {
     bool failed;                  /* `code` is final                          */
     bool told;                    /* a signal from outside ends the job       */
     int code;                     /* exit code of the job                     */
+    bool lost;                    /* output could not be written              */
     int64_t deadline_ms;          /* time of SIGKILL; 0: none                 */
     bool killing;                 /* SIGKILL was sent                         */
     struct run_stream *streams;   /* [2 * nranks] with -l, else NULL          */
@@ -106,10 +107,10 @@ bool run_reap(struct run *run);
 
 /* ------------------------------------------------------------ report.c --- */
 
-/* Tell the ranks where the report goes, and remove an old one.  False: no such
- * file can be made, see errno.
+/* Tell the ranks where the report goes, and remove an old one.  NULL, or why no
+ * such file can be made.
  */
-bool run_report_begin(const struct run_options *options);
+const char *run_report_begin(const struct run_options *options);
 
 /* All ranks have ended: write the report if the job failed and no rank has. */
 void run_report_end(const struct run *run);
