@@ -70,6 +70,10 @@ char *cli_advise(const struct cli *cli, const char *word, char *buf,
     char name[64], advice[160];
     const char *quote;
 
+    if (optopt >= FIRST) {
+        snprintf(buf, size, "%s: this option takes no value", word);
+        return buf;
+    }
     snprintf(buf, size, "%s: no such option", word);
     if (strncmp(word, "--", 2) != 0)
         return buf;

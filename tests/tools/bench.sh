@@ -115,7 +115,7 @@ refuses_op() {
 refuses_op "nothing: no such case of op" nothing
 refuses_op '--shape "8": expected NxM' --shape 8
 refuses_op '--iters "0": expected N' --iters 0
-refuses_op "no such option of op" --nope
+refuses_op "--nope: no such option" --nope
 refuses_op "S(7)" --first 'S(7)' --shape 8x8 relu
 if "$bench" op --shape 16x16 --iters 2 --json - matmul relu >"$tmp/out" \
     2>"$tmp/err"; then

@@ -146,8 +146,21 @@ refuses "did you mean \"allreduce\"?" allredoce --mesh 2 --size 4
 refuses "--size is missing" allreduce --mesh 2
 refuses '--size "1X"' allreduce --mesh 2 --size 1X
 refuses "expected a multiple of 8 bytes" allgather --mesh 2 --size 12
-refuses "has no placements" allreduce --mesh 2 --size 4 --from R
-refuses "goes with a collective" --mesh 2 --size 4
+refuses "--from goes with a tensor or module, not with a collective" allreduce --mesh 2 --size 4 --from R
+refuses "--size goes with a collective, not with a tensor" --mesh 2 --size 4
+# An option that would change nothing is refused.
+refuses "--route goes with a tensor" allreduce --mesh 2 --size 4 --route auto
+refuses "--max-scratch goes with a tensor" op relu R --mesh 4 --shape 8 --max-scratch 1M
+refuses "--matrix goes with a tensor" allreduce --mesh 2 --size 4 --matrix
+refuses "--names goes with a tensor" allreduce --mesh 2 --size 4 --names dp
+refuses "--algorithm goes with a collective, not with op" op relu R --mesh 4 --shape 8 --algorithm ring
+refuses "--route needs --to" --mesh 2 --from R --shape 4 --layout --route direct
+refuses "--matrix needs --to" --mesh 2 --from R --shape 4 --layout --matrix
+refuses "--max-scratch needs --to" --mesh 2 --draw --max-scratch 1M
+refuses "--layout and --draw do not go together" --mesh 2 --from R --to R --shape 4 --layout --draw
+refuses "--matrix and --svg do not go together" --mesh 2 --from R --to R --shape 4 --matrix --svg
+refuses '--names: mesh "world" of the file has its own' --mesh world --cluster "$top_srcdir/conf/laptop.ini" --from R,R --to R,R --shape 4 --names a,b
+refuses "--layout=3: this option takes no value" --mesh 2 --layout=3
 
 refuses "--mesh is missing" --from R --to R --shape 4
 refuses "--to is missing" --mesh 2 --from R --shape 4
@@ -180,7 +193,7 @@ is "a barrier has one row" "$status|$(wc -l <"$dir/out")" "0|3"
 refuses "expected up to 8 numbers of ranks" allreduce --winners 16,
 refuses "expected up to 8 numbers of ranks" allreduce --winners 16x4
 refuses "goes with a collective" --winners 16
-refuses "takes only --dtype, --cluster and --per-host" allreduce --winners 16 --mesh 4
+refuses "not with a table of winners" allreduce --winners 16 --mesh 4
 refuses "needs --draw, --svg or --simulate, which show it" allreduce --size 4 --mesh 2 --algorithm ring
 refuses 'no algorithm "rign"' allreduce --size 4 --mesh 2 --algorithm rign --draw
 refuses "at most 64 are drawn" allreduce --size 4 --mesh 65 --draw
@@ -283,7 +296,7 @@ refuses "expected the name" op matmul --mesh 4 --shape 8x8
 refuses "expected the name" op --mesh 4 --shape 8x8
 refuses "--shape is missing" op relu R --mesh 4
 refuses "--mesh is missing" op relu R --shape 8
-refuses "op has --mesh" op relu R --mesh 4 --shape 8 --layout
+refuses "--layout goes with a tensor, not with op" op relu R --mesh 4 --shape 8 --layout
 refuses "--args goes with op" --mesh 4 --shape 8 --from R --to R --args dim=0
 refuses "no argument" op sum R --mesh 4 --shape 8 --args dims=0
 refuses "--shape" op relu R --mesh 4 --shape 8x
@@ -460,5 +473,5 @@ refuses 'has 2 dimensions' module mlp "${mlp[@]}" --mesh world "${file[@]}"
 refuses '--cluster is missing' module mlp "${mlp[@]}" --shape 4
 refuses '--shape is missing' module mlp "${mlp[@]}" --cluster "$dir/model.ini"
 refuses 'expected the name of a plan' module mlp "${file[@]}"
-refuses 'module has --cluster' module mlp "${mlp[@]}" "${file[@]}" --layout
+refuses '--layout goes with a tensor, not with module' module mlp "${mlp[@]}" "${file[@]}" --layout
 done_testing

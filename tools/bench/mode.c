@@ -40,6 +40,7 @@ bool mode_parse(const struct mode *mode, int argc, char *argv[], void *opt,
                 char *why, size_t why_size)
 {
     struct cli cli = { .n = 0 };
+    char letter[3];
     int row;
 
     for (int i = 0; i < mode->n; i++)
@@ -50,8 +51,7 @@ bool mode_parse(const struct mode *mode, int argc, char *argv[], void *opt,
     if (row == CLI_MISSING)
         snprintf(why, why_size, "%s: needs an argument", argv[optind - 1]);
     if (row == CLI_UNKNOWN)
-        snprintf(why, why_size, "%s: no such option of %s", argv[optind - 1],
-                 mode->name);
+        cli_advise(&cli, cli_word(&cli, argv, letter), why, why_size);
     return row == CLI_END;
 }
 

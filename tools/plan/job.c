@@ -102,6 +102,9 @@ static int job_mesh(const struct plan_options *opt, struct plan_job *job)
     if (n == 0 && !opt->cluster)
         return plan_usage("--mesh \"%s\": expected sizes such as 2x4, or a "
                           "name and --cluster", opt->mesh);
+    if (n == 0 && opt->names)
+        return plan_usage("--names: mesh \"%s\" of the file has its own",
+                          opt->mesh);
     if (opt->per_host && (plan_numbers(opt->per_host, per_host) != 1 ||
                           per_host[0] < 1 || per_host[0] > 1 << 20))
         return plan_usage("--per-host \"%s\": expected a number of ranks",

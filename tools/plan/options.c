@@ -9,70 +9,81 @@
 
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 const char plan_program[] = "dtensor-plan";
+
+/* What the command line is about, and what an option goes with. */
+enum { A_TENSOR = 1, A_COLLECTIVE = 2, AN_OP = 4, A_MODULE = 8, WINNERS = 16,
+       PLAYED = A_TENSOR | A_COLLECTIVE, ALL = 31, NSUBJECTS = 5 };
 
 struct plan_row {
     const char *name;
     char letter;
     const char *argument;         /* NULL: a flag                             */
     size_t at;                    /* in struct plan_options                   */
+    unsigned with;                /* what it goes with                        */
     const char *help;
 };
 
 #define AT(field) offsetof(struct plan_options, field)
 
 static const struct plan_row plan_rows[] = {
-    { "mesh", 'm', "NxM|NAME", AT(mesh),
+    { "mesh", 'm', "NxM|NAME", AT(mesh), ALL & ~WINNERS,
       "mesh of that shape, or of the cluster file" },
-    { "from", 'f', "P", AT(from), "placements before, such as \"S(0),R\"" },
-    { "to", 't', "P", AT(to), "placements after; none: only --layout" },
-    { "shape", 's', "NxM", AT(shape), "global shape of the tensor" },
-    { "size", 'z', "SIZE", AT(size),
+    { "from", 'f', "P", AT(from), A_TENSOR | A_MODULE,
+      "placements before, such as \"S(0),R\"" },
+    { "to", 't', "P", AT(to), A_TENSOR,
+      "placements after; none: only --layout" },
+    { "shape", 's', "NxM", AT(shape), A_TENSOR | AN_OP | A_MODULE,
+      "global shape of the tensor" },
+    { "size", 'z', "SIZE", AT(size), A_COLLECTIVE,
       "of a collective: bytes of its largest buffer" },
-    { "winners", 'W', "RANKS,...", AT(winners),
+    { "winners", 'W', "RANKS,...", AT(winners), A_COLLECTIVE | WINNERS,
       "of a collective: the fastest by bytes and ranks" },
-    { "args", 'a', "A=B,...", AT(args),
+    { "args", 'a', "A=B,...", AT(args), AN_OP,
       "of an operator: dim, keep, shape, count ..." },
-    { "dtype", 'd', "TYPE", AT(dtype),
+    { "dtype", 'd', "TYPE", AT(dtype), ALL,
       "f32 (the default) f64 f16 bf16 i8 u8 ..." },
-    { "names", 'n', "A,B", AT(names), "names of the mesh dimensions" },
-    { "cluster", 'C', "FILE", AT(cluster),
+    { "names", 'n', "A,B", AT(names), A_TENSOR,
+      "names of the mesh dimensions" },
+    { "cluster", 'C', "FILE", AT(cluster), ALL,
       "cluster file: hosts, transports, meshes, costs" },
-    { "per-host", 'H', "N", AT(per_host),
+    { "per-host", 'H', "N", AT(per_host), ALL & ~A_MODULE,
       "without a file: ranks on a host (default all)" },
-    { "route", 'r', "ROUTE", AT(route),
+    { "route", 'r', "ROUTE", AT(route), A_TENSOR,
       "direct, merged, min-cost, greedy, or auto" },
-    { "max-scratch", 'x', "SIZE", AT(max_scratch),
+    { "max-scratch", 'x', "SIZE", AT(max_scratch), A_TENSOR,
       "bound of results between steps; K M G T" },
-    { "matrix", 'M', NULL, AT(matrix),
+    { "matrix", 'M', NULL, AT(matrix), A_TENSOR,
       "bytes of each pair of more than 8 ranks too" },
-    { "layout", 'l', NULL, AT(layout),
+    { "layout", 'l', NULL, AT(layout), A_TENSOR,
       "what every rank holds, before and after" },
-    { "constant", 'k', NULL, AT(constant),
+    { "constant", 'k', NULL, AT(constant), A_MODULE,
       "of a model: its input needs no gradient" },
-    { "json", 'j', NULL, AT(json), "for programs" },
-    { "draw", 'D', NULL, AT(draw),
+    { "json", 'j', NULL, AT(json), ALL & ~WINNERS, "for programs" },
+    { "draw", 'D', NULL, AT(draw), PLAYED,
       "a picture: mesh, tensor, redistribute, schedule" },
-    { "svg", 'g', NULL, AT(svg), "the same as SVG" },
-    { "algorithm", 'A', "NAME", AT(algorithm),
+    { "svg", 'g', NULL, AT(svg), PLAYED, "the same as SVG" },
+    { "algorithm", 'A', "NAME", AT(algorithm), A_COLLECTIVE,
       "of a collective: this one, not the one taken" },
-    { "simulate", 'S', NULL, AT(simulate),
+    { "simulate", 'S', NULL, AT(simulate), PLAYED,
       "play a collective or redistribute on these links:" },
-    { "topology", 'T', "KIND:SIZES", AT(topology),
+    { "topology", 'T', "KIND:SIZES", AT(topology), PLAYED,
       "links: flat, fat-tree:32/16x64, dragonfly:8x16x33" },
-    { "noise", 'N', "LENGTH/EVERY", AT(noise),
+    { "noise", 'N', "LENGTH/EVERY", AT(noise), PLAYED,
       "interruptions of CPUs, means in ns; or file:PATH" },
-    { "slow", 'w', "RANK:FACTOR", AT(slow), "ranks whose CPUs take longer" },
-    { "failed", 'F', "KIND:NUMBER", AT(failed),
+    { "slow", 'w', "RANK:FACTOR", AT(slow), PLAYED,
+      "ranks whose CPUs take longer" },
+    { "failed", 'F', "KIND:NUMBER", AT(failed), PLAYED,
       "links that are down, such as up1:3" },
-    { "beside", 'b', "CALL ...", AT(beside),
+    { "beside", 'b', "CALL ...", AT(beside), PLAYED,
       "what runs at the same time, such as broadcast:1M" },
-    { "trace", 'o', "FILE", AT(trace),
+    { "trace", 'o', "FILE", AT(trace), PLAYED,
       "events of the simulation, for Perfetto" },
-    { "help", 'h', NULL, AT(help), "print this, and exit" },
-    { "version", 'V', NULL, AT(version),
+    { "help", 'h', NULL, AT(help), ALL, "print this, and exit" },
+    { "version", 'V', NULL, AT(version), ALL,
       "print version, build and licence, and exit" },
 };
 
@@ -160,16 +171,36 @@ static const char *const plan_algorithms[] = {
     "pairwise", "bruck", "spread"
 };
 
-/* A table of the fastest algorithms has its own sizes and meshes. */
-static int options_check_winners(const struct plan_options *opt)
+static unsigned options_subject(const struct plan_options *opt)
 {
-    if (!opt->collective)
-        return plan_usage("--winners goes with a collective, such as "
-                          "allreduce");
-    if (opt->mesh || opt->size || opt->algorithm || opt->simulate || opt->draw
-        || opt->svg || opt->json)
-        return plan_usage("--winners takes only --dtype, --cluster and "
-                          "--per-host");
+    return opt->op ? AN_OP : opt->module ? A_MODULE
+         : !opt->collective ? A_TENSOR
+         : opt->winners ? WINNERS : A_COLLECTIVE;
+}
+
+/* An option that acts on nothing here is refused. */
+static int options_check_with(const struct plan_options *opt)
+{
+    static const char *const words[NSUBJECTS] = {
+        "a tensor", "a collective", "op", "module", "a table of winners"
+    };
+    const unsigned subject = options_subject(opt);
+    char with[100] = "";
+    size_t used = 0;
+    int here = 0;
+
+    while (subject >> here > 1)
+        here++;
+    for (size_t i = 0; i < NROWS; i++) {
+        if (!(opt->given >> i & 1) || plan_rows[i].with & subject)
+            continue;
+        for (int k = 0; k < NSUBJECTS; k++)
+            if (plan_rows[i].with >> k & 1)
+                used += (size_t)snprintf(with + used, sizeof with - used,
+                                         "%s%s", used ? " or " : "", words[k]);
+        return plan_usage("--%s goes with %s, not with %s", plan_rows[i].name,
+                          with, words[here]);
+    }
     return PLAN_GOOD;
 }
 
@@ -188,15 +219,9 @@ static int options_check_collective(const struct plan_options *opt)
                                          NULL, advice, sizeof advice));
     if (!opt->size && !opt->winners && strcmp(opt->collective, "barrier") != 0)
         return plan_usage("--size is missing");
-    if (opt->from || opt->to || opt->shape || opt->layout)
-        return plan_usage("%s has no placements or shape", opt->collective);
     if (opt->algorithm && !opt->draw && !opt->svg && !opt->simulate)
         return plan_usage("--algorithm needs --draw, --svg or --simulate, "
                           "which show it");
-    if (opt->cluster && opt->per_host)
-        return plan_usage("--per-host is what --cluster says");
-    if (opt->json && !plan_has_json())
-        return plan_usage("--json: this build is without libjansson");
     return PLAN_GOOD;
 }
 
@@ -209,12 +234,6 @@ static int options_check_module(const struct plan_options *opt)
         return plan_usage("--cluster is missing");
     if (!opt->shape)
         return plan_usage("--shape is missing");
-    if (opt->to || opt->size || opt->layout || opt->svg || opt->draw ||
-        opt->max_scratch || opt->args || opt->per_host)
-        return plan_usage("module has --cluster, --shape, --from, --dtype, "
-                          "--mesh, --constant and --json");
-    if (opt->json && !plan_has_json())
-        return plan_usage("--json: this build is without libjansson");
     return PLAN_GOOD;
 }
 
@@ -225,14 +244,6 @@ static int options_check_op(const struct plan_options *opt)
                           "placements of its inputs");
     if (!opt->shape)
         return plan_usage("--shape is missing");
-    if (opt->from || opt->to || opt->size || opt->layout || opt->svg ||
-        opt->draw || opt->max_scratch)
-        return plan_usage("op has --mesh, --shape, --dtype, --args and --json, "
-                          "and the options of hosts");
-    if (opt->json && !plan_has_json())
-        return plan_usage("--json: this build is without libjansson");
-    if (opt->cluster && opt->per_host)
-        return plan_usage("--per-host is what --cluster says");
     return PLAN_GOOD;
 }
 
@@ -241,9 +252,6 @@ static int options_check_tensor(const struct plan_options *opt)
 {
     const bool picture = opt->svg || opt->draw;
 
-    if (opt->size || opt->algorithm)
-        return plan_usage("--%s goes with a collective, such as allreduce",
-                          opt->size ? "size" : "algorithm");
     if (!picture || opt->from || opt->to || opt->shape) {
         if (!opt->shape)
             return plan_usage("--shape is missing");
@@ -252,18 +260,20 @@ static int options_check_tensor(const struct plan_options *opt)
     }
     if (!opt->to && !opt->layout && !picture)
         return plan_usage("--to is missing");
-    if (opt->cluster && opt->per_host)
-        return plan_usage("--per-host is what --cluster says");
-    if (opt->json && !plan_has_json())
-        return plan_usage("--json: this build is without libjansson");
+    if (!opt->to && (opt->max_scratch || opt->matrix || plan_simulates_one(opt)))
+        return plan_usage("--%s needs --to", opt->max_scratch ? "max-scratch"
+                          : opt->matrix ? "matrix" : "route");
+    if (picture && (opt->layout || opt->matrix))
+        return plan_usage("--%s and --%s do not go together",
+                          opt->layout ? "layout" : "matrix",
+                          opt->svg ? "svg" : "draw");
     return PLAN_GOOD;
 }
 
 /* Options of a simulation without one. */
 static int options_check_simulate(const struct plan_options *opt)
 {
-    if (opt->simulate && (opt->op || opt->module || opt->layout
-                          || (!opt->collective && !opt->to)))
+    if (opt->simulate && !opt->collective && (opt->layout || !opt->to))
         return plan_usage("--simulate goes with a collective, such as "
                           "allreduce, or a redistribute, --from and --to");
     if (opt->simulate && (opt->draw || opt->svg))
@@ -279,33 +289,36 @@ static int options_check_simulate(const struct plan_options *opt)
     return PLAN_GOOD;
 }
 
-/* What is missing or does not go together. */
-static int options_check(const struct plan_options *opt)
+/* What does not go together, whatever the command line is about. */
+static int options_check_together(const struct plan_options *opt)
 {
-    if (opt->help || opt->version)
-        return PLAN_GOOD;
-    if (options_check_simulate(opt) != PLAN_GOOD)
-        return PLAN_BAD;
-    if (opt->module)
-        return options_check_module(opt);
-    if (opt->constant)
-        return plan_usage("--constant goes with module");
-    if (opt->winners && options_check_winners(opt) != PLAN_GOOD)
-        return PLAN_BAD;
-    if (!opt->mesh && !opt->winners)
-        return plan_usage("--mesh is missing");
     if (opt->json && (opt->svg || opt->draw))
         return plan_usage("--json and --%s do not go together",
                           opt->svg ? "svg" : "draw");
     if (opt->svg && opt->draw)
         return plan_usage("--svg and --draw do not go together");
-    if (opt->op)
-        return options_check_op(opt);
-    if (opt->args)
-        return plan_usage("--args goes with op, the arguments of an operator");
-    if (opt->collective)
-        return options_check_collective(opt);
-    return options_check_tensor(opt);
+    if (opt->cluster && opt->per_host)
+        return plan_usage("--per-host is what --cluster says");
+    if (opt->json && !plan_has_json())
+        return plan_usage("--json: this build is without libjansson");
+    return PLAN_GOOD;
+}
+
+/* What is missing or does not go together. */
+static int options_check(const struct plan_options *opt)
+{
+    if (opt->help || opt->version)
+        return PLAN_GOOD;
+    if (options_check_with(opt) || options_check_simulate(opt))
+        return PLAN_BAD;
+    if (!opt->mesh && !opt->module && !opt->winners)
+        return plan_usage("--mesh is missing");
+    if (options_check_together(opt))
+        return PLAN_BAD;
+    return opt->module ? options_check_module(opt)
+         : opt->op ? options_check_op(opt)
+         : opt->collective ? options_check_collective(opt)
+                           : options_check_tensor(opt);
 }
 
 static int options_parse(int argc, char **argv, struct plan_options *opt)
@@ -317,8 +330,10 @@ static int options_parse(int argc, char **argv, struct plan_options *opt)
     for (size_t i = 0; i < NROWS; i++)
         cli_add(&cli, plan_rows[i].name, plan_rows[i].letter,
                 plan_rows[i].argument != NULL);
-    while ((row = cli_next(&cli, argc, argv)) >= 0)
+    while ((row = cli_next(&cli, argc, argv)) >= 0) {
         options_set(opt, &plan_rows[row], optarg);
+        opt->given |= UINT64_C(1) << row;
+    }
     if (row == CLI_MISSING)
         return plan_usage("%s: an argument is missing", argv[optind - 1]);
     if (row == CLI_UNKNOWN)

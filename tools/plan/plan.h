@@ -23,6 +23,7 @@
 #include "dtensor.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 #define PLAN_COUNT(array) (sizeof(array) / sizeof(array)[0])
@@ -40,6 +41,7 @@ extern const char plan_program[];
 /* ----------------------------------------------------------- options.c --- */
 
 struct plan_options {
+    uint64_t given;               /* bit i: row i of the table was given      */
     const char *mesh;             /* sizes or a name; NULL: not given, as all */
     const char *names;            /* of the mesh dimensions                   */
     const char *cluster;          /* cluster file                             */
