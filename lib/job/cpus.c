@@ -29,32 +29,35 @@
 #include <hwloc.h>
 #endif
 
+enum { CPUS_MAX = DTN_CPU_SETS * CPU_SETSIZE };
+
 /* The set of a list "0-3,8" that dtn_cpus_parse() has made. */
-static void cpus_of_list(const char *list, cpu_set_t *set)
+static void cpus_of_list(const char *list, cpu_set_t set[DTN_CPU_SETS])
 {
     char *end;
 
-    CPU_ZERO(set);
+    CPU_ZERO_S(DTN_CPU_BYTES, set);
     for (const char *p = list; *p; p = *end == ',' ? end + 1 : end) {
         long first = strtol(p, &end, 10), last = first;
 
         if (*end == '-')
             last = strtol(end + 1, &end, 10);
-        for (long cpu = first; cpu <= last && cpu < CPU_SETSIZE; cpu++)
-            CPU_SET((size_t)cpu, set);
+        for (long cpu = first; cpu <= last && cpu < CPUS_MAX; cpu++)
+            CPU_SET_S((size_t)cpu, DTN_CPU_BYTES, set);
     }
 }
 
 /* The set as "0-3,8"; cut if it does not fit. */
-static char *cpus_text(const cpu_set_t *set, char *buf, size_t size)
+static char *cpus_text(const cpu_set_t set[DTN_CPU_SETS], char *buf,
+                       size_t size)
 {
     size_t used = 0;
 
     buf[0] = '\0';
-    for (size_t cpu = 0, last; cpu < CPU_SETSIZE; cpu++) {
-        if (!CPU_ISSET(cpu, set) || used + 24 > size)
+    for (size_t cpu = 0, last; cpu < CPUS_MAX; cpu++) {
+        if (!CPU_ISSET_S(cpu, DTN_CPU_BYTES, set) || used + 24 > size)
             continue;
-        for (last = cpu; last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, set);)
+        for (last = cpu; CPU_ISSET_S(last + 1, DTN_CPU_BYTES, set);)
             last++;
         used += (size_t)snprintf(buf + used, size - used,
                                  last > cpu ? "%s%zu-%zu" : "%s%zu",
@@ -81,8 +84,8 @@ static hwloc_const_cpuset_t cpus_of_device(hwloc_topology_t topology,
     return NULL;
 }
 
-static int cpus_near(const struct dtensor_ctx *ctx, cpu_set_t *set,
-                     struct dtensor_error *err)
+static int cpus_near(const struct dtensor_ctx *ctx,
+                     cpu_set_t set[DTN_CPU_SETS], struct dtensor_error *err)
 {
     const char *device = dtn_world_device(&ctx->world);
     hwloc_const_cpuset_t found = NULL;
@@ -102,10 +105,10 @@ static int cpus_near(const struct dtensor_ctx *ctx, cpu_set_t *set,
               ? hwloc_get_obj_by_type(topology, HWLOC_OBJ_NUMANODE,
                                       (unsigned)node)->cpuset : NULL;
     }
-    CPU_ZERO(set);
-    for (unsigned cpu = 0; found && cpu < CPU_SETSIZE; cpu++)
+    CPU_ZERO_S(DTN_CPU_BYTES, set);
+    for (unsigned cpu = 0; found && cpu < CPUS_MAX; cpu++)
         if (hwloc_bitmap_isset(found, cpu))
-            CPU_SET(cpu, set);
+            CPU_SET_S(cpu, DTN_CPU_BYTES, set);
     hwloc_topology_destroy(topology);
     if (!found)
         return dtn_fail(err, DTENSOR_ENODEV, "cpus: numa, but hwloc knows no "
@@ -114,59 +117,82 @@ static int cpus_near(const struct dtensor_ctx *ctx, cpu_set_t *set,
     return 0;
 }
 #else
-static int cpus_near(const struct dtensor_ctx *ctx, cpu_set_t *set,
-                     struct dtensor_error *err)
+static int cpus_near(const struct dtensor_ctx *ctx,
+                     cpu_set_t set[DTN_CPU_SETS], struct dtensor_error *err)
 {
     return dtn_fail(err, DTENSOR_ECONF, "cpus: numa is not in this build, which "
                     "is without hwloc (give lists, such as 0-7 | 8-15)");
 }
 #endif
 
+/* The CPUs of [nodes] cpus for this rank. */
+static int cpus_wanted(const struct dtensor_ctx *ctx,
+                       cpu_set_t set[DTN_CPU_SETS], struct dtensor_error *err)
+{
+    const struct dtn_nodes *nodes = dtn_world_nodes(&ctx->world);
+
+    if (!nodes->cpus)
+        return cpus_near(ctx, set, err);
+    cpus_of_list(nodes->cpus[ctx->world.local_rank], set);
+    return 0;
+}
+
 int dtn_cpus_bind(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
     const struct dtn_nodes *nodes = dtn_world_nodes(&ctx->world);
+    cpu_set_t want[DTN_CPU_SETS], both[DTN_CPU_SETS];
+    cpu_set_t *const before = ctx->cpus.before;
     char want_text[200], have_text[200];
-    cpu_set_t want, both;
-    int rc = 0;
+    bool all;
+    int rc;
 
     if (!nodes->cpus && !nodes->cpus_numa)
         return 0;
-    if (nodes->cpus)
-        cpus_of_list(nodes->cpus[ctx->world.local_rank], &want);
-    else
-        rc = cpus_near(ctx, &want, err);
+    rc = cpus_wanted(ctx, want, err);
     if (rc != 0)
         return rc;
-    CPU_ZERO(&ctx->cpus.before);
-    if (sched_getaffinity(0, sizeof ctx->cpus.before, &ctx->cpus.before) != 0)
+    CPU_ZERO_S(DTN_CPU_BYTES, before);
+    if (sched_getaffinity(0, DTN_CPU_BYTES, before) != 0)
         return dtn_fail_sys(err, errno, "cpus: cannot get allowed CPUs: %m");
-    CPU_AND(&both, &want, &ctx->cpus.before);
-    cpus_text(&want, want_text, sizeof want_text);
-    cpus_text(&ctx->cpus.before, have_text, sizeof have_text);
-    if (CPU_COUNT(&both) == 0)
+    CPU_AND_S(DTN_CPU_BYTES, both, want, before);
+    cpus_text(want, want_text, sizeof want_text);
+    cpus_text(before, have_text, sizeof have_text);
+    if (CPU_COUNT_S(DTN_CPU_BYTES, both) == 0)
         return dtn_fail(err, DTENSOR_ECONF,
                         "cpus: rank %d on %s is to run on "
                         "%s, but may only on %s (change cpus, or what the "
                         "launcher allows, with Slurm by --cpu-bind)",
                         ctx->world.rank, ctx->world.host_name, want_text,
                         have_text);
-    if (sched_setaffinity(0, sizeof both, &both) != 0)
+    if (sched_setaffinity(0, DTN_CPU_BYTES, both) != 0)
         return dtn_fail_sys(err, errno,
                             "cpus: cannot bind rank %d on %s to %s: "
                             "%m",
                             ctx->world.rank, ctx->world.host_name, want_text);
     ctx->cpus.bound = true;
-    dtn_log(&ctx->log, CPU_EQUAL(&both, &want) ? DTN_LOG_INFO : DTN_LOG_WARN,
-            "cpus: bound to %s%s%s", cpus_text(&both, have_text,
+    all = CPU_EQUAL_S(DTN_CPU_BYTES, both, want);
+    dtn_log(&ctx->log, all ? DTN_LOG_INFO : DTN_LOG_WARN,
+            "cpus: bound to %s%s%s", cpus_text(both, have_text,
                                                sizeof have_text),
-            CPU_EQUAL(&both, &want) ? "" : ", all that the launcher allows of ",
-            CPU_EQUAL(&both, &want) ? "" : want_text);
+            all ? "" : ", all that the launcher allows of ",
+            all ? "" : want_text);
     return 0;
 }
 
 void dtn_cpus_unbind(struct dtensor_ctx *ctx)
 {
     if (ctx->cpus.bound)
-        sched_setaffinity(0, sizeof ctx->cpus.before, &ctx->cpus.before);
+        sched_setaffinity(0, DTN_CPU_BYTES, ctx->cpus.before);
     ctx->cpus.bound = false;
+}
+
+cpu_set_t dtn_cpus_folded(void)
+{
+    cpu_set_t set[DTN_CPU_SETS];
+
+    CPU_ZERO_S(DTN_CPU_BYTES, set);
+    sched_getaffinity(0, DTN_CPU_BYTES, set);
+    for (int i = 1; i < DTN_CPU_SETS; i++)
+        CPU_OR(&set[0], &set[0], &set[i]);
+    return set[0];
 }

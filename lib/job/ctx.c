@@ -158,13 +158,11 @@ static int ctx_count_cpus(struct dtensor_ctx *ctx, struct dtensor_error *err)
     const struct dtn_host *host = &ctx->world.cluster->hosts[
         dtn_world_host(&ctx->world, ctx->world.rank)];
     struct dtn_blob mine = { .fd = -1 };
+    const cpu_set_t mask = dtn_cpus_folded();
     struct dtn_table *all;
-    cpu_set_t mask;
     uint16_t port;
     int rc;
 
-    CPU_ZERO(&mask);
-    sched_getaffinity(0, sizeof mask, &mask);
     port = dtn_boot_late_open(ctx->boot);
     mine.size = sizeof mask + (port > 0 ? sizeof port : 0);
     memcpy(mine.bytes, &mask, sizeof mask);

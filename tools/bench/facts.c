@@ -20,7 +20,7 @@
 /* What one rank tells the others. */
 struct home {
     char host[64];
-    cpu_set_t cpus;
+    cpu_set_t cpus[8];            /* 8,192 CPUs: all that Linux can have      */
 };
 
 static void facts_cpu(char *text, size_t size)
@@ -64,17 +64,17 @@ static void facts_date(char *text, size_t size)
 /* Ranks of `home[]` on the same host as rank r, and the CPUs they may use. */
 static int facts_sharing(const struct home *home, int n, int r, int *cpusp)
 {
-    cpu_set_t cpus;
+    cpu_set_t cpus[8];
     int ranks = 0;
 
-    CPU_ZERO(&cpus);
+    CPU_ZERO_S(sizeof cpus, cpus);
     for (int i = 0; i < n; i++) {
         if (strcmp(home[i].host, home[r].host) != 0)
             continue;
         ranks++;
-        CPU_OR(&cpus, &cpus, &home[i].cpus);
+        CPU_OR_S(sizeof cpus, cpus, cpus, home[i].cpus);
     }
-    *cpusp = CPU_COUNT(&cpus);
+    *cpusp = CPU_COUNT_S(sizeof cpus, cpus);
     return ranks;
 }
 
@@ -117,7 +117,7 @@ static int facts_homes(struct facts *facts, struct bench *b,
     if (rc == 0) {
         snprintf(home[n].host, sizeof home[n].host, "%.63s",
                  dtensor_host(b->ctx));
-        sched_getaffinity(0, sizeof home[n].cpus, &home[n].cpus);
+        sched_getaffinity(0, sizeof home[n].cpus, home[n].cpus);
         rc = dtensor_allgather(b->all, &home[n], home, sizeof *home,
                                DTENSOR_U8, err);
     }

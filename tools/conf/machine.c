@@ -69,7 +69,7 @@ void doctor_limits(struct doctor *doctor)
     const rlim_t need = (rlim_t)doctor->info.nranks * 2 + 128;
     struct rlimit files = { 0 };
     int ncpus = 0;
-    cpu_set_t cpus;
+    cpu_set_t cpus[8];            /* 8,192 CPUs: all that Linux can have      */
 
     getrlimit(RLIMIT_NOFILE, &files);
     if (files.rlim_cur < need)
@@ -81,8 +81,8 @@ void doctor_limits(struct doctor *doctor)
     else
         doctor_say(doctor, DOCTOR_OK, "files", NULL, "%llu files may be open",
                    (unsigned long long)files.rlim_cur);
-    if (sched_getaffinity(0, sizeof cpus, &cpus) == 0)
-        ncpus = CPU_COUNT(&cpus);
+    if (sched_getaffinity(0, sizeof cpus, cpus) == 0)
+        ncpus = CPU_COUNT_S(sizeof cpus, cpus);
     if (ranks > ncpus)
         doctor_say(doctor, DOCTOR_NOTE, "cpus", "start fewer ranks on a host, or "
                    "give them more CPUs (srun --cpus-per-task)", "%d ranks on a "
