@@ -177,17 +177,13 @@ const struct dtn_formula dtn_index_formula = { index_make, index_launch, 0 };
 int dtensor_arange(const struct dtensor_spec *spec, struct dtensor **tp,
                    struct dtensor_error *err)
 {
-    struct dtensor *t;
+    struct dtensor *t = NULL;
     int rc = dtn_tensor_create(spec, &t, err);
 
-    if (rc != 0)
-        return rc;
-    if (dtn_spec_partial(spec) >= 0) {
-        dtensor_destroy(t);
-        return dtn_fail(err, DTENSOR_EINVAL, "arange: no placement may be "
-                        "Partial (make it of R and redistribute)");
-    }
-    rc = dtn_tensor_make(t, &dtn_index_formula, &t->spec.dtype, err);
+    if (rc == 0)
+        rc = dtn_refuse_partial("arange", &t->spec, err);
+    if (rc == 0)
+        rc = dtn_tensor_make(t, &dtn_index_formula, &t->spec.dtype, err);
     return dtn_tensor_return(t, rc, tp);
 }
 

@@ -137,6 +137,9 @@ int dtn_dropout(const void *in, double p, struct dtensor_generator *gen,
     struct dtn_dist dist;
     int rc = dtn_dist_keep(&dist, out->spec.dtype, p, err);
 
+    gen = dtn_generator_of(out->spec.mesh, gen);
+    if (rc == 0)                  /* an error names the tensor, not its mask  */
+        rc = dtn_random_check("dropout", &out->spec, gen, err);
     if (rc == 0)
         rc = dtn_random_fill("dropout", mask, &dist, gen, err);
     return rc == 0 ? dropout_apply(in, p, mask, out, err) : rc;

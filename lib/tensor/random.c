@@ -25,19 +25,6 @@
 
 #include <stdbool.h>
 
-static int random_refuse_partial(const char *what,
-                                 const struct dtensor_spec *spec,
-                                 struct dtensor_error *err)
-{
-    char text[400];
-
-    if (dtn_spec_partial(spec) < 0)
-        return 0;
-    return dtn_fail(err, DTENSOR_EINVAL, "%s: %s: no placement may be Partial "
-                    "(make it of R and redistribute)", what,
-                    dtn_spec_format(spec, text, sizeof text));
-}
-
 /* The first mesh dimension along which the tensor is replicated and the file's
  * seeds differ, so that each rank would make its own "replica"; or -1.
  */
@@ -64,12 +51,11 @@ static bool random_watches(const struct dtensor_spec *spec,
     return spec->mesh->group.me < 0 && random_torn(spec, gen) >= 0;
 }
 
-/* May a random tensor have these placements? */
-static int random_check(const char *what, const struct dtensor_spec *spec,
-                        const struct dtensor_generator *gen,
-                        struct dtensor_error *err)
+int dtn_random_check(const char *what, const struct dtensor_spec *spec,
+                     const struct dtensor_generator *gen,
+                     struct dtensor_error *err)
 {
-    int rc = random_refuse_partial(what, spec, err), dim;
+    int rc = dtn_refuse_partial(what, spec, err), dim;
     char text[400], dims[120];
 
     dim = rc == 0 ? random_torn(spec, gen) : -1;
@@ -97,7 +83,7 @@ int dtn_random_fill(const char *what, struct dtensor *t, struct dtn_dist *dist,
     int rc;
 
     gen = dtn_generator_of(t->spec.mesh, gen);
-    rc = random_check(what, &t->spec, gen, err);
+    rc = dtn_random_check(what, &t->spec, gen, err);
     if (rc != 0 || random_watches(&t->spec, gen))
         return rc;
     dtn_fill_adapt(&gen->rule, dist);
@@ -294,7 +280,7 @@ int dtensor_randperm(const struct dtensor_spec *spec,
         rc = randperm_check(spec, err);
     if (rc == 0) {
         gen = dtn_generator_of(spec->mesh, gen);
-        rc = random_check("randperm", spec, gen, err);
+        rc = dtn_random_check("randperm", spec, gen, err);
     }
     if (rc != 0 || random_watches(spec, gen))
         return dtn_tensor_return(made, rc, tp);

@@ -13,6 +13,7 @@
 #include "job/buffer.h"
 #include "job/ctx.h"
 #include "layout/layout.h"
+#include "layout/spec.h"
 #include "mesh/mesh.h"
 #include "random/rows.h"
 #include "dtensor.h"
@@ -133,6 +134,18 @@ int dtn_tensor_make(const struct dtensor *t, const struct dtn_formula *formula,
                              err);
     }
     return rc;
+}
+
+int dtn_refuse_partial(const char *what, const struct dtensor_spec *spec,
+                       struct dtensor_error *err)
+{
+    char text[400];
+
+    if (dtn_spec_partial(spec) < 0)
+        return 0;
+    return dtn_fail(err, DTENSOR_EINVAL, "%s: %s: no placement may be Partial "
+                    "(make it of R and redistribute)", what,
+                    dtn_spec_format(spec, text, sizeof text));
 }
 
 int dtn_tensor_return(struct dtensor *t, int rc, struct dtensor **tp)

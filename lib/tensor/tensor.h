@@ -95,7 +95,20 @@ int dtn_tensor_replicas(const struct dtensor *t,
                         const struct dtensor_mesh **meshp,
                         struct dtensor_error *err);
 
-/* Fill a tensor of dist->dtype; `what` names the caller.   Errors: EINVAL */
+/* Elements that each rank makes of its own part cannot be terms of a sum.
+ * Errors: EINVAL if some placement is Partial
+ */
+int dtn_refuse_partial(const char *what, const struct dtensor_spec *spec,
+                       struct dtensor_error *err);
+
+/* May a random tensor have these placements?  `what` names the caller.
+ * Errors: EINVAL
+ */
+int dtn_random_check(const char *what, const struct dtensor_spec *spec,
+                     const struct dtensor_generator *gen,
+                     struct dtensor_error *err);
+
+/* Fill a tensor of dist->dtype.   Errors: EINVAL */
 int dtn_random_fill(const char *what, struct dtensor *t, struct dtn_dist *dist,
                     struct dtensor_generator *gen, struct dtensor_error *err);
 

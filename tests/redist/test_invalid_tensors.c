@@ -107,8 +107,8 @@ static void creation(struct room *room)
              "holds 24 bytes", room->job->rank);
     row("5", dtensor_from_local(rows, NULL, 24, &out.t, &why), words);
     terms.placement[0] = (struct dtensor_placement){ .kind = DTENSOR_PARTIAL };
-    row("5", dtensor_arange(&terms, &out.t, &why), "arange: no placement may "
-        "be Partial (make it of R and redistribute)");
+    row("5", dtensor_arange(&terms, &out.t, &why), "arange: f32[4,6]  P(sum)"
+        WORLD ": no placement may be Partial (make it of R and redistribute)");
     terms.shape[0] = -4;
     row("12", dtensor_ones(&terms, &out.t, &why), "spec: size -4 of tensor "
         "dimension 0; expected 0 or more");
