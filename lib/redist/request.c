@@ -142,6 +142,8 @@ int dtn_request_redist(struct dtensor_plan *plan,
     if (rc != 0)
         return rc;
     rc = dtn_redist_calls(plan, &why);
+    if (rc == 0 && plan->nsteps == 0 && plan->out_bytes > 0 && in != out)
+        rc = dtn_buffer_copy(dst->mesh->ctx, out, in, plan->out_bytes, &why);
     if (rc == 0)
         rc = redist_request_new(plan, in, out, &request, &why);
     if (rc != 0)
@@ -153,12 +155,8 @@ int dtn_request_redist(struct dtensor_plan *plan,
         ((struct redist_request *)request)->flight =
             request->ctx->watcher->flight;
     }
-    if (plan->all->group.me < 0 || plan->nsteps == 0) {
-        if (plan->nsteps == 0 && plan->out_bytes > 0 && in != out)
-            rc = dtn_buffer_copy(request->ctx, out, in, plan->out_bytes, err);
-        request->done = true;
-        return rc;
-    }
-    dtn_request_start(request);
+    request->done = plan->all->group.me < 0 || plan->nsteps == 0;
+    if (!request->done)
+        dtn_request_start(request);
     return 0;
 }

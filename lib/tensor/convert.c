@@ -94,10 +94,17 @@ int dtensor_plan_start(struct dtensor_plan *plan, const struct dtensor *src,
                        struct dtensor *dst, struct dtensor_request **requestp,
                        struct dtensor_error *err)
 {
+    struct dtensor_request *request = NULL;
     int rc = dtn_request_redist(plan, &src->spec, &dst->spec, src->local,
-                                dst->local, requestp, err);
+                                dst->local, &request, err);
 
-    return rc == 0 ? dtn_called_one("redistribute", src, dst, err) : rc;
+    if (rc == 0)
+        rc = dtn_called_one("redistribute", src, dst, err);
+    if (rc == 0)
+        *requestp = request;
+    else
+        dtensor_wait(request, NULL);
+    return rc;
 }
 
 /* Tensor i of a batch begins; those of an allreduce are one. */
