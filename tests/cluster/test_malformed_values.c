@@ -173,6 +173,9 @@ static const struct malformed rows[] = {
     { "of more than there is", "=11 arena = 101%",
       "F:11: error: arena: \"101%\" is not a part of the memory; expected 1% "
       "to 100%, or a size" },
+    { "of much more, in many digits", "=11 arena = 0000001000%",
+      "F:11: error: arena: \"0000001000%\" is not a part of the memory; "
+      "expected 1% to 100%, or a size" },
     { "of half a percent", "=11 arena = 0.5%",
       "F:11: error: arena: \"0.5%\" is not a part of the memory; expected 1% "
       "to 100%, or a size" },
