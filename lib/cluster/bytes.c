@@ -7,8 +7,8 @@
  * common.  The permissions that count are those of the link's target.
  */
 #include "cluster/bytes.h"
-#include "base/compiler.h"
 #include "base/error.h"
+#include "base/utf8.h"
 #include "cluster/file.h"
 #include "cluster/findings.h"
 #include "dtensor.h"
@@ -119,44 +119,16 @@ int dtn_bytes_read(struct dtn_findings *findings, char **bytesp, size_t *np,
     return rc;
 }
 
-/* Length of the UTF-8 sequence at text[0..n-1], 0 when it is none or is an
- * ASCII control character other than a tab.
- */
-static size_t bytes_char(const unsigned char *text, size_t n)
-{
-    static const struct { unsigned char mask, lead; uint32_t min; } forms[] = {
-        { 0xE0, 0xC0, 0x80 }, { 0xF0, 0xE0, 0x800 }, { 0xF8, 0xF0, 0x10000 }
-    };
-    uint32_t code;
-
-    if (text[0] < 0x80)
-        return text[0] == '\t' || (text[0] >= 0x20 && text[0] != 0x7F);
-    for (size_t i = 0; i < DTN_COUNT(forms); i++) {
-        if ((text[0] & forms[i].mask) != forms[i].lead)
-            continue;
-        if (n < i + 2)
-            return 0;
-        code = text[0] & (unsigned char)~forms[i].mask;
-        for (size_t k = 1; k < i + 2; k++) {
-            if ((text[k] & 0xC0) != 0x80)
-                return 0;
-            code = code << 6 | (text[k] & 0x3F);
-        }
-        return code >= forms[i].min && code <= 0x10FFFF &&
-               (code < 0xD800 || code > 0xDFFF) ? i + 2 : 0;
-    }
-    return 0;
-}
-
 int dtn_bytes_bad(const char *text, size_t n)
 {
-    const unsigned char *p = (const unsigned char *)text;
     size_t length;
 
     for (size_t i = 0; i < n; i += length) {
-        length = bytes_char(p + i, n - i);
-        if (length == 0)
-            return p[i];
+        const unsigned char byte = (unsigned char)text[i];
+
+        length = dtn_utf8_length(text + i, n - i);
+        if (length == 0 || (byte < 0x20 && byte != '\t') || byte == 0x7F)
+            return byte;
     }
     return -1;
 }

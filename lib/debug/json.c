@@ -4,6 +4,7 @@
  * and schedules, forward and backward, and the scopes inside it.
  */
 #include "base/error.h"
+#include "base/json.h"
 #include "debug/counters.h"
 #include "debug/write.h"
 #include "sched/call.h"
@@ -33,7 +34,7 @@ static void collectives_write(const struct dtn_counters *counters, int scope,
         if (sum.calls == 0 && sum.sent_bytes == 0)
             continue;
         fprintf(stream, "%s{\"kind\":", comma);
-        dtn_write_string(dtn_coll_name((enum dtn_coll)k), stream);
+        dtn_json_string(dtn_coll_name((enum dtn_coll)k), stream);
         fprintf(stream, ",");
         count_write(&sum, stream);
         fprintf(stream, "}");
@@ -55,7 +56,7 @@ static void lines_write(const struct dtn_counters *counters, int scope,
         if (line->direction != direction)
             continue;
         fprintf(stream, "%s\n{\"name\":", comma);
-        dtn_write_string(line->name, stream);
+        dtn_json_string(line->name, stream);
         fprintf(stream, ",");
         dtn_write_line_fields(line, stream);
         fprintf(stream, ",");
@@ -87,9 +88,9 @@ static void scope_write(const struct dtn_counters *counters, int scope,
     const struct dtn_scope *s = &counters->scopes[scope];
 
     fprintf(stream, "{\"name\":");
-    dtn_write_string(s->name, stream);
+    dtn_json_string(s->name, stream);
     fprintf(stream, ",\"type\":");
-    dtn_write_string(s->type, stream);
+    dtn_json_string(s->type, stream);
     fprintf(stream, ",\"forward\":");
     side_write(counters, scope, DTENSOR_FORWARD, stream);
     fprintf(stream, ",\"backward\":");

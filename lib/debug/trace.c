@@ -5,6 +5,7 @@
  * the traces of the ranks of one host have a common time axis.
  */
 #include "base/error.h"
+#include "base/json.h"
 #include "debug/counters.h"
 #include "debug/write.h"
 
@@ -37,16 +38,16 @@ static void scope_write(const struct dtn_scope *scope, FILE *stream)
     fprintf(stream, ",\"cat\":\"%s\",\"name\":",
             categories[scope->type[0] ? DTN_WATCHED_MODULE
                                       : DTN_WATCHED_SCOPE]);
-    dtn_write_string(scope->name, stream);
+    dtn_json_string(scope->name, stream);
     fprintf(stream, ",\"args\":{\"type\":");
-    dtn_write_string(scope->type, stream);
+    dtn_json_string(scope->type, stream);
     fprintf(stream, "}}");
 }
 
 static void line_write(const struct dtn_line *line, FILE *stream)
 {
     fprintf(stream, ",\"cat\":\"%s\",\"name\":", categories[line->kind]);
-    dtn_write_string(line->name, stream);
+    dtn_json_string(line->name, stream);
     fprintf(stream, ",\"args\":{");
     dtn_write_line_fields(line, stream);
     fprintf(stream, "}}");
@@ -117,7 +118,7 @@ static void head_write(const struct dtn_counters *counters, FILE *stream)
             "{\"ph\":\"M\",\"pid\":%d,\"tid\":0,\"name\":\"process_name\","
             "\"args\":{\"name\":", world->rank, world->size,
             counters->events_lost, world->rank);
-    dtn_write_string(name, stream);
+    dtn_json_string(name, stream);
     fprintf(stream, "}},\n{\"ph\":\"M\",\"pid\":%d,\"tid\":0,\"name\":"
             "\"process_sort_index\",\"args\":{\"sort_index\":%d}}",
             world->rank, world->rank);

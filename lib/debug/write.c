@@ -1,34 +1,22 @@
 /* write.c - helpers of the text and JSON writers */
 #include "debug/write.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "debug/counters.h"
 
 #include <errno.h>
-
-void dtn_write_string(const char *text, FILE *stream)
-{
-    fputc('"', stream);
-    for (; *text; text++)
-        if (*text == '"' || *text == '\\')
-            fprintf(stream, "\\%c", *text);
-        else if ((unsigned char)*text < 0x20)
-            fprintf(stream, "\\u%04x", (unsigned)*text);
-        else
-            fputc(*text, stream);
-    fputc('"', stream);
-}
 
 void dtn_write_line_fields(const struct dtn_line *line, FILE *stream)
 {
     fprintf(stream, "\"direction\":\"%s\",\"tensors\":",
             line->direction == DTENSOR_FORWARD ? "forward" : "backward");
-    dtn_write_string(line->tensors, stream);
+    dtn_json_string(line->tensors, stream);
     if (line->kind != DTN_WATCHED_REDIST)
         return;
     fprintf(stream, ",\"op\":");
-    dtn_write_string(line->op, stream);
+    dtn_json_string(line->op, stream);
     fprintf(stream, ",\"operand\":%d,\"reason\":", line->operand);
-    dtn_write_string(line->why, stream);
+    dtn_json_string(line->why, stream);
 }
 
 int dtn_write_end(const char *what, FILE *stream, struct dtensor_error *err)

@@ -8,9 +8,6 @@
 
 struct dtn_line;
 
-/* A string of JSON, with its quotes. */
-void dtn_write_string(const char *text, FILE *stream);
-
 /* What a line is, as fields of JSON: direction, tensors, why. */
 void dtn_write_line_fields(const struct dtn_line *line, FILE *stream);
 

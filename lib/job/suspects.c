@@ -14,6 +14,7 @@
  * suspects is empty: other hosts would not help.
  */
 #include "job/suspects.h"
+#include "base/json.h"
 #include "boot/boot.h"
 #include "cluster/cluster.h"
 #include "cluster/world.h"
@@ -60,17 +61,6 @@ static bool suspects_rank(const struct dtn_boot *boot, int rank,
             && (known->loss != DTN_LOSS_CUT || known->culprit == rank));
 }
 
-static void suspects_text(FILE *file, const char *text)
-{
-    fputc('"', file);
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\')
-            fputc('\\', file);
-        fputc(*text < ' ' ? ' ' : *text, file);
-    }
-    fputc('"', file);
-}
-
 /* The ranks of this host that are suspect. */
 static void suspects_one(FILE *file, const struct dtn_host *host,
                          const struct dtn_boot *boot,
@@ -83,7 +73,7 @@ static void suspects_one(FILE *file, const struct dtn_host *host,
             continue;
         if (n == 0) {
             fprintf(file, "%s{\"host\": ", (*nhosts)++ > 0 ? ", " : "");
-            suspects_text(file, host->name);
+            dtn_json_string(host->name, file);
         }
         fprintf(file, "%s%d", n++ > 0 ? ", " : ", \"ranks\": [", r);
     }
@@ -98,14 +88,14 @@ static void suspects_print(FILE *file, const struct dtn_world *world,
     int nhosts = 0;
 
     fputs("{\"schema\": 1, \"job\": ", file);
-    suspects_text(file, world->job);
+    dtn_json_string(world->job, file);
     fprintf(file, ", \"error\": \"%s\", \"reason\": \"%s\", \"rank\": %d,\n "
             "\"suspects\": [", dtensor_errname(failure->code),
             suspects_reason(loss, failure->code), failure->rank);
     for (int h = 0; world->cluster && h < world->cluster->nhosts; h++)
         suspects_one(file, &world->cluster->hosts[h], boot, failure, &nhosts);
     fprintf(file, "],\n \"told_by\": %d, \"text\": ", world->rank);
-    suspects_text(file, failure->text);
+    dtn_json_string(failure->text, file);
     fputs("}\n", file);
 }
 

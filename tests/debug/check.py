@@ -80,7 +80,7 @@ while os.path.exists(os.path.join(folder, "trace.%d" % rank)):
     check_trace("trace.%d" % rank, rank)
     check_trace("open.%d" % rank, rank)
     document = json.load(open(os.path.join(folder, "json.%d" % rank)))
-    if document["rank"] != rank or document["all"]["scopes"][0]["name"] != 'a "step"\\\n':
+    if document["rank"] != rank or document["all"]["scopes"][0]["name"] != 'a "step"\\\n\ufffd':
         bad("json.%d: rank or scope" % rank)
     counts = check_scope(document["all"], False)
     if counts != {("forward", "allreduce"): 1, ("forward", "allgather"): 1, ("forward", "reduce_scatter"): 1,

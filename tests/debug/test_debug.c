@@ -351,7 +351,7 @@ static void files(void)
 
     good(dtensor_parallelize(top, world, 2, columns_rows, -1, &job->err));
     good(dtensor_debug_begin(job->ctx, NULL, &job->err));
-    good(dtensor_debug_push(job->ctx, "a \"step\"\\\n", &job->err));
+    good(dtensor_debug_push(job->ctx, "a \"step\"\\\n\xfc", &job->err));
     train(top, "S(0)", true, false);
     started();
     snprintf(path, sizeof path, "%s/open.%d", folder, job->rank);
