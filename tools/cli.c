@@ -6,10 +6,18 @@
 #include "tools/cli.h"
 #include "dtensor.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { FIRST = 256 };             /* no character                             */
+
+void cli_files(void)
+{
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+}
 
 void cli_add(struct cli *cli, const char *name, int letter, bool argument)
 {

@@ -1,5 +1,6 @@
 /* cli.h - the options of a command line, from the table of a tool
  *
+ *     cli_files();
  *     cli_add(&cli, "shape", 's', true);            for each row of the table
  *     while ((row = cli_next(&cli, argc, argv)) >= 0)
  *         ... row 0 is "shape", with its argument in optarg
@@ -25,6 +26,12 @@ struct cli {
     int letter[CLI_MAX];          /* of each option; 0: long name only        */
     char letters[2 * CLI_MAX + 2];       /* for getopt_long()                 */
 };
+
+/* First of all: a standard descriptor that is closed gets one that can neither
+ * be read nor written.  Else the next file or socket would get its number, and
+ * what is printed.
+ */
+void cli_files(void);
 
 /* Add the next row: an option, with an argument or without.  `cli` is zero
  * before the first.  After CLI_MAX options no more are added.

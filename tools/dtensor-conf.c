@@ -78,6 +78,7 @@ struct request {
     bool fabric;
     bool doctor;
     bool draw, svg;                /* a picture instead of a view             */
+    const struct row *shown;       /* the option that chose one of these      */
 };
 
 /* Lines after the first stand below it. */
@@ -279,7 +280,8 @@ static int show_fabric(char *const paths[], int n)
 /* The file is the given one, or that in DTN_CLUSTER; or there is none. */
 static int show_doctor(char *const paths[], int n)
 {
-    const char *path = n ? paths[0] : getenv("DTN_CLUSTER");
+    const char *named = getenv("DTN_CLUSTER");
+    const char *path = n ? paths[0] : named && *named ? named : NULL;
     struct dtensor_cluster *cluster = NULL;
     struct dtensor_error err;
     bool good;
@@ -319,29 +321,39 @@ static int print_words(int letter)
     return finish(EXIT_GOOD);
 }
 
-/* Take one option.  GO_ON, or the exit status. */
-static int take_option(int letter, const char *text, struct request *request)
+/* What is shown is chosen once.  GO_ON, or the exit status. */
+static int choose(const struct row *row, struct request *request)
 {
-    switch (letter) {
+    char text[80];
+
+    if (request->shown && request->shown != row) {
+        snprintf(text, sizeof text, "--%s and --%s do not go together",
+                 request->shown->name, row->name);
+        return usage_error(text, "");
+    }
+    request->shown = row;
+    request->fabric = row->letter == 'f';
+    request->doctor = row->letter == 'd';
+    request->draw = row->letter == 'D';
+    request->svg = row->letter == 'g';
+    return GO_ON;
+}
+
+/* Take one option.  GO_ON, or the exit status. */
+static int take_option(const struct row *row, const char *text,
+                       struct request *request)
+{
+    switch (row->letter) {
     case 's':
-        return read_view(text, &request->view) ? GO_ON : unknown_view(text);
+        return read_view(text, &request->view) ? choose(row, request)
+                                               : unknown_view(text);
     case 'r':
         return read_rank(text, &request->rank)
              ? GO_ON : usage_error("not a rank: ", text);
-    case 'f':
-        request->fabric = true;
-        return GO_ON;
-    case 'D':
-        request->draw = true;
-        return GO_ON;
-    case 'g':
-        request->svg = true;
-        return GO_ON;
-    case 'd':
-        request->doctor = true;
-        return GO_ON;
+    case 'f': case 'd': case 'D': case 'g':
+        return choose(row, request);
     default:
-        return print_words(letter);
+        return print_words(row->letter);
     }
 }
 
@@ -361,15 +373,21 @@ static int take_options(int argc, char **argv, struct request *request)
             status = usage_error(cli_advise(&cli, cli_word(&cli, argv, letter),
                                             said, sizeof said), "");
         else
-            status = take_option(rows[row].letter, optarg, request);
+            status = take_option(&rows[row], optarg, request);
+    if (status == GO_ON && request->rank >= 0 &&
+        (request->view == VIEW_DEVICES ||
+         (request->shown && request->shown->letter != 's')))
+        status = usage_error("--rank goes with a view of a file", "");
     return status;
 }
 
 int main(int argc, char **argv)
 {
     struct request request = { .view = DTENSOR_SHOW_SUMMARY, .rank = -1 };
-    const int status = take_options(argc, argv, &request);
+    int status;
 
+    cli_files();
+    status = take_options(argc, argv, &request);
     if (status != GO_ON)
         return status;
     if (request.doctor)

@@ -11,6 +11,7 @@
  * With "op" and the name of an operator it shows which placements that takes,
  * with "module" and the name of a plan what the modules of a model move.
  */
+#include "tools/cli.h"
 #include "tools/plan/plan.h"
 
 #include <errno.h>
@@ -61,8 +62,10 @@ int main(int argc, char **argv)
 {
     struct plan_options opt;
     struct plan_job job;
-    int status = plan_options_read(argc, argv, &opt);
+    int status;
 
+    cli_files();
+    status = plan_options_read(argc, argv, &opt);
     if (status != PLAN_GOOD)
         return status;
     if (opt.help) {

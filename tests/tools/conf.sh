@@ -268,6 +268,21 @@ run --rank
 is "a missing argument" "$status|$err|$out" \
     "2|dtensor-conf: an argument is missing: --rank
 Try 'dtensor-conf --help' for more information.|"
+for pair in "--draw --show=ranks" "--show=hosts --svg" "--doctor --fabric" \
+    "--draw --svg"; do
+    read -r first second <<<"$pair"
+    # shellcheck disable=SC2086 # two options
+    run $pair laptop.ini
+    is "$pair: only one can be shown" "$status|$err|$out" \
+        "2|dtensor-conf: ${first%=*} and ${second%=*} do not go together
+Try 'dtensor-conf --help' for more information.|"
+done
+for other in --doctor --fabric --draw --show=devices; do
+    run --rank 1 $other laptop.ini
+    is "--rank and $other" "$status|$err|$out" \
+        "2|dtensor-conf: --rank goes with a view of a file
+Try 'dtensor-conf --help' for more information.|"
+done
 run
 is "no file" "$status|$err|$out" "2|dtensor-conf: no file to check
 Try 'dtensor-conf --help' for more information.|"

@@ -52,6 +52,9 @@ file localhost 2
 is "a machine that is well: exit 0, a line of each check" "$? $(<err) $(
     awk '{ print $2 }' out | uniq | paste -sd ' ')" \
     "0  file names ports key memlock files cpus devices mtu gpu slurm"
+is "an empty DTN_CLUSTER names no file" \
+    "$(doctor file env DTN_CLUSTER= "$conf" --doctor)" \
+    "ok file none is given: the cluster is what is started (0)"
 is "each line begins with a verdict" "$(grep -cvE '^(ok  |note|bad )  [a-z]+ +[^ ]' out)" 0
 is "Slurm's settings are good" "$(awk '$2 == "slurm" { print $1 }' out | paste -sd ' ')" \
     "ok ok ok"

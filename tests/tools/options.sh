@@ -79,6 +79,9 @@ for tool in dtensor-bench dtensor-conf dtensor-plan dtensor-run; do
                 "$(($? != 0)) $(grep -c "^$tool: .*No space left" "$tmp/err")" "1 1"
         fi
     done
+    "$command" --version >&- 2>"$tmp/err" </dev/null
+    is "$tool --version without a standard output fails, and says so" \
+        "$(($? != 0)) $(grep -c "^$tool: .*Bad file" "$tmp/err")" "1 1"
     "$command" --version >"$tmp/out" </dev/null
     is "$tool --version: name, version, build, licence" "$(
         grep -cE -e "^$tool [0-9]+\.[0-9]+\.[0-9]+ \([a-z0-9., ]+\)$" \
@@ -127,6 +130,14 @@ for tool in dtensor-bench dtensor-conf dtensor-plan dtensor-run; do
         fi
     done
 done
+
+# Else the first file or socket would be the standard output.
+if [ -x "$top_builddir/dtensor-bench" ]; then
+    dtensor-bench --local 2 allreduce -b 8 -e 8 -n 1 \
+        --csv rows >&- 2>err </dev/null
+    is "dtensor-bench without a standard output fails, and says so" \
+        "$(($? != 0)) $(grep -c "^dtensor-bench: .*Bad file" err)" "1 1"
+fi
 
 if [ -x "$top_builddir/dtensor-bench" ]; then
     for command in rng op; do

@@ -20,6 +20,7 @@
 #include "tools/bench/soak.h"
 #include "tools/bench/sweep.h"
 #include "tools/bench/tests.h"
+#include "tools/cli.h"
 #include "dtensor.h"
 
 #include <errno.h>
@@ -321,8 +322,10 @@ static int bench_main(int argc, char *argv[])
 /* A full disk must not pass for success. */
 int main(int argc, char *argv[])
 {
-    int code = bench_main(argc, argv);
+    int code;
 
+    cli_files();
+    code = bench_main(argc, argv);
     if (code != BENCH_OK || (fflush(stdout) == 0 && !ferror(stdout)))
         return code;
     if (errno == EPIPE)
