@@ -48,9 +48,11 @@ select_add(struct dtn_file_check *check, const struct dtn_entry *entry,
         dtn_finding(check->findings, entry->line, "select: %s=%" PRIu64 " does "
                     "not exist; expected 0 to %d", item, i,
                     parent->size[d] - 1);
-    else
+    else {
         index[d] = (int)i;
-    return index[d] == (int)i;
+        return true;
+    }
+    return false;
 }
 
 static bool select_parse(struct dtn_file_check *check,

@@ -29,6 +29,7 @@ static const struct malformed rows[] = {
     { "no [cluster]", "-1\n-2\n-3",
       "F: error: no [cluster] section; expected [cluster] with "
       "\"version = 1\"" },
+    { "a byte order mark", "=1 \xEF\xBB\xBF[cluster]", "" },
     { "no version", "-2",
       "F:1: error: [cluster] has no \"version\"; expected version = 1" },
     { "a newer version", "=2 version = 2",
@@ -37,6 +38,9 @@ static const struct malformed rows[] = {
     { "a wrong world_size", "=3 world_size = 16",
       "F:3: error: world_size: 16, but the [nodes] sections add up to 8 "
       "ranks" },
+    { "a name of digits", "=3 name = 5x",
+      "F:3: error: name: bad name \"5x\"; expected a letter, then at most 31 "
+      "letters, digits, \"-\" or \"_\"" },
     { "auth", "=3 auth = kerberos",
       "F:3: error: auth: \"kerberos\"; expected auto, none, key or munge" },
     { "no auth", "=3 auth = none", "" },
@@ -244,6 +248,17 @@ static const struct malformed rows[] = {
       "+17 [mesh \"x\"]\n+17 parent = world\n+17 select = dp=0, tp=1",
       "F:19: error: select: leaves no dim of mesh \"world\"; expected one at "
       "least to stay" },
+    { "a dim selected without an index",
+      "+17 [mesh \"x\"]\n+17 parent = world\n+17 select = dp",
+      "F:19: error: select: bad entry \"dp\"; expected dim=index, such as "
+      "pp=0" },
+    { "a dim selected twice",
+      "+17 [mesh \"x\"]\n+17 parent = world\n+17 select = dp=0, dp=0",
+      "F:19: error: select: dim \"dp\" is listed twice" },
+    { "a world that is a part", "+17 parent = world",
+      "F:17: error: parent: mesh \"world\" is all ranks; expected \"dims\"" },
+    { "ranks backwards", "+17 ranks = 7-0",
+      "F:17: error: ranks: range \"7-0\" runs backwards; expected 0-7" },
     { "a wrong mesh is not blamed on what names it", "=16 dims = dp, tp",
       "F:16: error: dims: bad entry \"dp\"; expected name=number, such as "
       "dp=2, tp=4" },
@@ -260,6 +275,9 @@ static const struct malformed rows[] = {
     { "an unknown distinct dim", "=20 distinct = zz",
       "F:20: error: distinct: mesh \"world\" has no dim \"zz\"; expected one "
       "of dp, tp" },
+    { "a distinct dim twice", "=20 distinct = dp, dp",
+      "F:20: error: distinct: dim \"dp\" is listed twice" },
+    { "no distinct dim", "=20 distinct = none", "" },
     { "distinct seeds that are all the same", "+18 stride = 0",
       "F:21: error: distinct: stride = 0 gives all of them the same seed; "
       "expected a stride of 1 or more, or no distinct" },
@@ -292,6 +310,17 @@ static const struct malformed rows[] = {
       "expected no gap or overlap" },
     { "tuning that ends", "=22 broadcast = 0-1M:tree",
       "F:22: error: broadcast: ends at 1M; expected inf" },
+    { "tuning after inf", "=22 reduce = 0-inf:ring, 5-6:tree",
+      "F:22: error: reduce: a range follows the one to inf; expected inf "
+      "last" },
+    { "tuning of no size", "=22 reduce = 0-1K:tree, 1K-1K:ring, 1K-inf:ring",
+      "F:22: error: reduce: range 1K-1K is empty; expected a larger second "
+      "number" },
+    { "tuning of too many sizes", "=22 reduce = 0-1:ring,1-2:tree,2-3:ring,"
+      "3-4:tree,4-5:ring,5-6:tree,6-7:ring,7-8:tree,8-9:ring,9-10:tree,"
+      "10-11:ring,11-12:tree,12-13:ring,13-14:tree,14-15:ring,15-16:tree,"
+      "16-inf:ring",
+      "F:22: error: reduce: too many ranges; expected at most 16" },
     { "tuning of nothing", "=22 allgather = ring",
       "F:22: error: allgather: bad entry \"ring\"; expected from-to:algorithm, "
       "such as 0-64K:direct, 64K-inf:ring" },
