@@ -69,6 +69,11 @@ refuses '--sms "0"' --sms 0
 
 is "both ends of the seeds, decimal or not" "$(values --seed 18446744073709551615)" \
     "$(values --seed 0xffffffffffffffff)"
+is "no number is octal" \
+    "$(values --seed 010 --dist integers:010,020 --dtype i64)" \
+    "$(values --seed 10 --dist integers:10,20 --dtype i64)"
+# More than a buffer of names has; the next name would be behind it.
+refuses '--mesh "aaa' --mesh "$(printf 'a%.0s' {1..300})=1,b=1"
 is "the last offset that has room" \
     "$(run --print 4 --offset 9223372036854775800
         echo "$code $(grep -c ', then 9223372036854775804$' "$tmp/out")")" "0 1"

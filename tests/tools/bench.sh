@@ -67,6 +67,14 @@ refuses "--nonblocking and --persistent are two ways" \
 refuses "sendrecv knows no --nonblocking" --nonblocking allreduce sendrecv
 refuses "redistribute knows no --persistent" --persistent redistribute
 refuses "--from and --to go together" --from R redistribute
+# The next size would be over 2^63, and 0.
+run --dry-run allreduce -b 32768G -e 1048576G -f 1048576
+is "the last of huge sizes" "$code $(grep -c ^allreduce "$tmp/out")" "0 1"
+for test in allreduce barrier; do
+    run --dry-run $test -i 4 -e 1G
+    is "too many sizes of $test" "$code $(cat "$tmp/err")" \
+        "2 dtensor-bench: $test: over 1048576 rows (raise -i)"
+done
 
 run --help
 is "--help is on stdout, exit 0" "$code $(wc -c <"$tmp/err")" "0 0"

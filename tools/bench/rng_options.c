@@ -41,6 +41,13 @@ const int rng_ndists = BENCH_COUNT(rng_dists);
 
 /* --------------------------------------------------------------- values --- */
 
+/* Base 0 of strtoull() would take 010 for 8. */
+static int option_base(const char *text)
+{
+    text += *text == '-' || *text == '+';
+    return text[0] == '0' && (text[1] == 'x' || text[1] == 'X') ? 16 : 10;
+}
+
 /* 0 .. 2^64 - 1, decimal or after 0x; strtoull alone would take -1. */
 static bool option_u64(const char *text, uint64_t *valuep)
 {
@@ -48,7 +55,7 @@ static bool option_u64(const char *text, uint64_t *valuep)
     unsigned long long value;
 
     errno = 0;
-    value = strtoull(text, &rest, 0);
+    value = strtoull(text, &rest, option_base(text));
     if (errno || rest == text || *rest || strchr(text, '-'))
         return false;
     *valuep = value;
@@ -78,7 +85,7 @@ static bool dist_number(const char **textp, double *realp, int64_t *wholep,
     if (rest == *textp)
         return false;
     errno = 0;
-    *wholep = strtoll(*textp, &whole, 0);
+    *wholep = strtoll(*textp, &whole, option_base(*textp));
     if (whole != rest || errno) {
         const bool fits = *realp >= -0x1p53 && *realp <= 0x1p53;
 
@@ -256,6 +263,8 @@ static bool rng_mesh(struct rng_options *opt)
             used += (size_t)snprintf(opt->mesh_names + used,
                                      sizeof opt->mesh_names - used, "%s%.*s",
                                      used ? "," : "", (int)name, at);
+            if (used >= sizeof opt->mesh_names)
+                return false;
             at += name + 1;
         }
         size = strtol(at, &rest, 10);
@@ -264,7 +273,7 @@ static bool rng_mesh(struct rng_options *opt)
         opt->mesh_size[opt->mesh_ndim++] = (int)size;
         opt->nranks *= (int)size;
         if (!*rest)
-            return used < sizeof opt->mesh_names;
+            return true;
         if (*rest != 'x' && *rest != ',')
             return false;
         at = rest + 1;

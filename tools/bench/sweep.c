@@ -18,6 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SWEEP_MAX (1 << 20)       /* rows, and sizes of one test              */
+
 struct sweep {
     const struct bench *b;
     struct bench_case *cases;     /* NULL while counting                      */
@@ -74,6 +76,16 @@ static void sweep_add(struct sweep *sweep, const struct bench_case *c)
         }
 }
 
+/* The size after this one, which is at most `max`; max + 1 is enough. */
+static int64_t sweep_next(const struct bench_options *opt, int64_t bytes,
+                          int64_t max)
+{
+    if (opt->step_bytes)
+        return bytes + opt->step_bytes;
+    return bytes > max / opt->step_factor ? max + 1
+                                          : bytes * opt->step_factor;
+}
+
 /* All sizes of a test, type and reduction. */
 static int sweep_sizes(struct sweep *sweep, struct bench_case *c,
                        struct dtensor_error *err)
@@ -82,6 +94,7 @@ static int sweep_sizes(struct sweep *sweep, struct bench_case *c,
     size_t elem = dtensor_dtype_size(c->dtype);
     bool square = c->test->factor == NULL;
     uint64_t last = UINT64_MAX;
+    int sizes = 0;
 
     if (square && opt->shape) {
         if (!sweep_shape(c, opt->shape, elem))
@@ -92,8 +105,10 @@ static int sweep_sizes(struct sweep *sweep, struct bench_case *c,
     }
     for (int64_t bytes = opt->loop ? opt->max_bytes : opt->min_bytes;
          bytes <= opt->max_bytes;
-         bytes = opt->step_bytes ? bytes + opt->step_bytes
-                                 : bytes * opt->step_factor) {
+         bytes = sweep_next(opt, bytes, opt->max_bytes)) {
+        if (sweep->n >= SWEEP_MAX || sizes++ >= SWEEP_MAX)
+            return session_fail(err, DTENSOR_EINVAL, "%s: over %d rows (raise "
+                                "-i)", c->test->name, SWEEP_MAX);
         if (square)
             sweep_square(c, (uint64_t)bytes, elem);
         else
