@@ -136,11 +136,11 @@ static int slow_read(const char *text, int ranks, double slow[],
         double factor = end != at && *end == ':'
                       ? dtn_parse_real(end + 1, &end) : 0;
 
-        if (rank < 0 || rank >= ranks || !isfinite(factor) || factor < 1
-            || (*end != '\0' && *end != ','))
+        if (rank < 0 || rank >= ranks || !(factor >= 1 && factor <= 1e6) ||
+            (*end != '\0' && *end != ','))
             return dtn_fail(err, DTENSOR_EINVAL, "slow \"%s\": expected "
                             "RANK:FACTOR,... with ranks from 0 to %d and "
-                            "factors of 1 and more", text, ranks - 1);
+                            "factors of 1 to 1000000", text, ranks - 1);
         slow[rank] = factor;
         at = end + 1;
     } while (*end == ',');

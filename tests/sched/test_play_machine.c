@@ -13,6 +13,7 @@
 #include "sched/play/noise.h"
 #include "sched/sched.h"
 #include "dtensor.h"
+#include "tests/support/comma.h"
 #include "tests/support/tap.h"
 
 #include <math.h>
@@ -156,7 +157,7 @@ static struct dtn_noise *noise_of(const char *text, struct dtensor_error *err)
 static void test_noise(void)
 {
     struct dtensor_error err;
-    struct dtn_noise *noise = noise_of("100/1000", &err);
+    struct dtn_noise *noise = noise_of("100.0/1e3", &err);
     struct dtn_noise_at at, same;
     double end = 0, wait = 0, most = 0, sum = 0;
 
@@ -210,11 +211,16 @@ static void test_trace(void)
     int good = 0;
 
     snprintf(path, sizeof path, "file:%s",
-             trace_file("# a comment\n100 50\n400 50\nend 1000\n"));
+             trace_file("# a comment of more than 127 bytes: xxxxxxxxxxxxxxxxxxxxxxxx"
+                        "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+                        "xxxxxxxxxxxx\n99.5 50.5\n400.0 50\nend 1000.0\n"));
+    comma_set();
     noise = noise_of(path, &err);
-    dtn_noise_begin(noise, 0, &at);
-    ok(noise && dtn_noise_after(noise, &at, 0, 500) == 600
-       && dtn_noise_after(noise, &at, 600, 700) == 1350,
+    comma_unset();
+    if (noise)
+        dtn_noise_begin(noise, 0, &at);
+    ok(noise && dtn_noise_after(noise, &at, 0, 500) == 600.5
+       && dtn_noise_after(noise, &at, 600.5, 699.5) == 1350.5,
        "a trace: rank 0 is interrupted where it says, round after round");
     ok(dtn_noise_covers(noise, 999, &err) == 0
        && dtn_noise_covers(noise, 1001, &err) == DTENSOR_EINVAL,
@@ -230,6 +236,8 @@ static void test_trace(void)
     unlink(path + 5);
     ok(good == DTN_COUNT(wrong), "%d traces that are wrong are refused", good);
     ok(!noise_of(path, &err) && err.code == DTENSOR_ESYS, "no file: %s",
+       err.text);
+    ok(!noise_of("file:.", &err) && err.code == DTENSOR_ESYS, "a folder: %s",
        err.text);
     ok(!noise_of("5/5", &err) && !noise_of("0/9", &err)
        && !noise_of("9", &err), "no such noise: %s", err.text);
@@ -279,8 +287,10 @@ int main(void)
     test_dragonfly();
     test_failed();
     test_slow();
+    comma_make("noise is read where there is a decimal comma");
     test_noise();
     test_trace();
+    comma_remove();
     test_refused();
     return done();
 }

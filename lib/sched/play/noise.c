@@ -9,10 +9,12 @@
 #include "sched/play/noise.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "base/units.h"
 #include "dtensor.h"
 
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +35,18 @@ struct dtn_noise {
 };
 
 /* -------------------------------------------------------------- reading --- */
+
+/* The number at *atp, which moves behind it; false: there is none. */
+static bool number_read(const char **atp, double *numberp)
+{
+    char *end;
+
+    *numberp = dtn_parse_real(*atp, &end);
+    if (end == *atp)
+        return false;
+    *atp = end;
+    return true;
+}
 
 static int line_wrong(const struct dtn_noise *noise, int line, const char *what,
                       struct dtensor_error *err)
@@ -62,12 +76,13 @@ static int detour_add(struct dtn_noise *noise, struct detour detour, int line,
 static int line_read(struct dtn_noise *noise, const char *text, int line,
                      struct dtensor_error *err)
 {
+    const char *at = strncmp(text, "end", 3) == 0 ? text + 3 : text;
     struct detour detour;
     double end;
 
     if (noise->end_ns > 0)
         return line_wrong(noise, line, "after the end", err);
-    if (sscanf(text, "end %lf", &end) == 1) {
+    if (at > text && number_read(&at, &end)) {
         if (!isfinite(end) || end <= 0 || (noise->n > 0
             && end < noise->detour[noise->n - 1].start_ns
                    + noise->detour[noise->n - 1].length_ns))
@@ -75,7 +90,8 @@ static int line_read(struct dtn_noise *noise, const char *text, int line,
         noise->end_ns = end;
         return 0;
     }
-    if (sscanf(text, "%lf %lf", &detour.start_ns, &detour.length_ns) != 2)
+    if (!number_read(&at, &detour.start_ns) ||
+        !number_read(&at, &detour.length_ns))
         return line_wrong(noise, line, "no two numbers", err);
     return detour_add(noise, detour, line, err);
 }
@@ -84,16 +100,21 @@ static int trace_read(struct dtn_noise *noise, const char *path,
                       struct dtensor_error *err)
 {
     FILE *file = fopen(path, "re");
-    char text[128];
+    char *text = NULL;
+    size_t size = 0;
     int rc = 0;
 
     snprintf(noise->name, sizeof noise->name, "%s", path);
     if (!file)
         return dtn_fail_sys(err, errno, "noise: cannot read %s: %m (give the "
                             "path of a trace)", path);
-    for (int line = 1; rc == 0 && fgets(text, sizeof text, file); line++)
+    for (int line = 1; rc == 0 && getline(&text, &size, file) > 0; line++)
         if (text[0] != '#')
             rc = line_read(noise, text, line, err);
+    if (rc == 0 && !feof(file))
+        rc = dtn_fail_sys(err, errno, "noise: cannot read %s: %m (give the "
+                          "path of a trace)", path);
+    free(text);
     fclose(file);
     if (rc == 0 && noise->end_ns <= 0)
         rc = dtn_fail(err, DTENSOR_EINVAL, "noise: %s: no line \"end TIME\": "
@@ -109,15 +130,16 @@ int dtn_noise_read(const char *text, struct dtn_noise **noisep,
                    struct dtensor_error *err)
 {
     struct dtn_noise *noise = calloc(1, sizeof *noise);
-    char rest;
+    const char *at = text;
     int rc = 0;
 
     if (!noise)
         return dtn_fail_nomem(err, "noise", sizeof *noise);
     if (strncmp(text, "file:", 5) == 0)
         rc = trace_read(noise, text + 5, err);
-    else if (sscanf(text, "%lf/%lf%c", &noise->length_ns, &noise->every_ns,
-                    &rest) != 2 || !isfinite(noise->length_ns)
+    else if (!number_read(&at, &noise->length_ns) || *at++ != '/'
+             || !number_read(&at, &noise->every_ns) || *at
+             || !isfinite(noise->length_ns)
              || !isfinite(noise->every_ns) || noise->length_ns <= 0
              || noise->every_ns <= noise->length_ns)
         rc = dtn_fail(err, DTENSOR_EINVAL, "noise \"%s\": expected "
