@@ -444,6 +444,14 @@ PY
     run "${rows[@]}" --baseline "$tmp/changed.json" --tolerance 10%
     is "below it: exit 1, and a line for each row" \
         "$code $(grep -c 'below baseline: .* (tolerance 10%)$' "$tmp/err") $(wc -l <"$tmp/err")" "1 3 3"
+    # A row under --repro is another one than that before it.
+    run -q --local 2 allreduce -b 8 -e 8 -n 2 --repro --json "$tmp/repro.json"
+    sed 's/"repro": true/"repro": false/' "$tmp/repro.json" >"$tmp/changed.json"
+    run --local 2 allreduce -b 8 -e 8 -n 2 --repro --baseline "$tmp/changed.json" \
+        --tolerance 100
+    is "--baseline --repro: a row is compared with that under --repro" \
+        "$(grep -c '"repro": true' "$tmp/repro.json") $(
+            grep -c '^# baseline' "$tmp/out")" "1 1"
     baseline 10
     run "${rows[@]}" -q --baseline "$tmp/changed.json" --tolerance 100
     is "a tolerance of 100 leaves no bandwidth below" \

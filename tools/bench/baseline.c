@@ -92,6 +92,7 @@ static int row_is(const json_t *row, const struct bench_result *result)
            row_says(row, "dtype", dtensor_dtype_name(c->dtype)) &&
            row_says(row, "redop", c->redop == PATTERN_NO_OP
                     ? "none" : dtensor_redop_name(c->redop)) &&
+           json_is_true(json_object_get(row, "repro")) == c->repro &&
            row_counts(row, "bytes", c->bytes) &&
            row_counts(row, "ranks", (uint64_t)result->ranks);
 }

@@ -77,12 +77,12 @@ static void json_row(void *state, const struct bench_result *result)
     struct json *json = state;
 
     json_array_append_new(json->results, json_pack(
-        "{ss ss sI sI ss ss si s{sf sf sf sf} sf sf sf ss sI}",
+        "{ss ss sI sI ss ss sb si s{sf sf sf sf} sf sf sf ss sI}",
         "test", c->test->name, "dim", result->dim,
         "bytes", (json_int_t)c->bytes, "count", (json_int_t)c->count,
         "dtype", dtensor_dtype_name(c->dtype), "redop",
         c->redop == PATTERN_NO_OP ? "none" : dtensor_redop_name(c->redop),
-        "ranks", result->ranks, "time_us",
+        "repro", c->repro, "ranks", result->ranks, "time_us",
         "min", result->time_us.min, "p50", result->time_us.p50,
         "p99", result->time_us.p99, "max", result->time_us.max,
         "algbw_GBps", result->algbw, "busbw_GBps", result->busbw,
