@@ -44,8 +44,8 @@ int cli_next(const struct cli *cli, int argc, char **argv);
 const char *cli_word(const struct cli *cli, char *const argv[],
                      char letter[3]);
 
-/* "--sharp: no such option; did you mean "--shape"?", or that it takes no value.
- * Returns buf[size].
+/* "--sharp: no such option; did you mean "--shape"?", or that the option takes
+ * no value.  Returns buf[size].
  */
 char *cli_advise(const struct cli *cli, const char *word, char *buf,
                  size_t size);

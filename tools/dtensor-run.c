@@ -31,7 +31,7 @@ static const char usage[] =
     "\n"
     "  -n, --ranks=N        number of ranks, 1 to 1024 (default: usable CPUs)\n"
     "  -l, --label          put \"[RANK] \" before each line of output\n"
-    "  -C, --cluster=FILE   the cluster file (sets DTN_CLUSTER)\n"
+    "  -C, --cluster=FILE   the cluster file (sets DTN_CLUSTER); give -n, too\n"
     "      --json=FILE      which hosts are suspect, if the job fails\n"
     "      --grace=TIME     from SIGTERM to SIGKILL, such as 500ms (default: 2s)\n"
     "  -h, --help           print this, and exit\n"

@@ -168,8 +168,8 @@ static bool value_share(const struct dtn_key *key, const char *text, void *to,
         return true;
     }
     snprintf(digits, sizeof digits, "%.*s", (int)n, text);
-    if (text[n + 1] || n >= sizeof digits || !dtn_parse_u64(digits, false, 100, &percent)
-        || percent == 0) {
+    if (text[n + 1] || n >= sizeof digits
+        || !dtn_parse_u64(digits, false, 100, &percent) || percent == 0) {
         snprintf(why, DTN_WHY_SIZE, "\"%s\" is not a part of the memory; "
                  "expected 1%% to 100%%, or a size", text);
         return false;

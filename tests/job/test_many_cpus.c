@@ -1,7 +1,7 @@
 /* test_many_cpus.c - a machine with more CPUs than a cpu_set_t has
  *
- * The kernel of such a machine refuses a smaller set than it needs.  Here it has
- * 2,048 CPUs, and this process may use 1500 to 1503.
+ * The kernel of such a machine refuses a smaller set than it needs.  This one
+ * has 2,048 CPUs, and this process may use 1500 to 1503.
  *
  * Without this test, ranks there would seem to share one CPU and yield in each
  * wait, and could not be bound.

@@ -260,7 +260,8 @@ static int options_check_tensor(const struct plan_options *opt)
     }
     if (!opt->to && !opt->layout && !picture)
         return plan_usage("--to is missing");
-    if (!opt->to && (opt->max_scratch || opt->matrix || plan_simulates_one(opt)))
+    if (!opt->to &&
+        (opt->max_scratch || opt->matrix || plan_simulates_one(opt)))
         return plan_usage("--%s needs --to", opt->max_scratch ? "max-scratch"
                           : opt->matrix ? "matrix" : "route");
     if (picture && (opt->layout || opt->matrix))
