@@ -345,6 +345,36 @@ static void test_turns(void)
        end_ns[1], end_ns[0], err.text);
 }
 
+/* Of 64 MiB along trees of 4 hosts, with so many ranks on each. */
+static double trees_played(int per_host)
+{
+    const int n = 4 * per_host;
+    const struct dtn_play_machine machine = machine_of(&wires[2], n, per_host);
+    struct played asked = asked_of(DTN_COLL_BROADCAST, "rail-twotree", n,
+                                   64 << 20);
+    const struct dtn_play_job job = { .n = n, .emit = played_emit,
+                                      .arg = &asked };
+    struct dtn_play_result result = { .ns = -1 };
+    struct dtensor_error err;
+    int host[64];
+
+    for (int r = 0; r < n; r++)
+        host[r] = r / per_host;
+    asked.call.hosts = host;
+    if (dtn_play(&machine, &job, 1, NULL, &result, &err) != 0)
+        note("%s", err.text);
+    return result.ns;
+}
+
+/* Chunks of hosts of six differ by a cache line, those of eight do not. */
+static void test_equal_chunks(void)
+{
+    const double six = trees_played(6), eight = trees_played(8);
+
+    ok(six > 0 && six < 1.05 * eight, "chunks that differ by a cache line have "
+       "as many pieces: %.0f us, equal ones %.0f", six / 1e3, eight / 1e3);
+}
+
 /* -------------------------------------------------------------- periods --- */
 
 /* All emitters that put: the same time by one host as by all. */
@@ -439,6 +469,7 @@ int main(void)
     }
     test_sharing();
     test_turns();
+    test_equal_chunks();
     test_other("SMPI", "simgrid.txt", simgrid_read, 20);
     test_other("LogGOPSim", "loggopsim.txt", loggopsim_read, 50);
     test_periods(1);

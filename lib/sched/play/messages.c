@@ -12,6 +12,7 @@
  * each had 16, one of 16 MiB would have 16 times the bandwidth of one of 1 MiB.
  */
 #include "base/array.h"
+#include "base/compiler.h"
 #include "sched/play/player.h"
 #include "sched/units.h"
 
@@ -168,13 +169,14 @@ static struct dtn_play_message *message_new(struct dtn_player *p,
 /* --------------------------------------------------------------- pieces --- */
 
 /* About as long as those of the longest message: a port gives all peers as many
- * bytes in a turn.
+ * bytes in a turn.  Parts of a buffer differ by a cache line, and have as many.
  */
 static double piece_bytes(const struct dtn_player *p, double bytes)
 {
     const double longest = fmax((double)p->program.longest, bytes);
 
-    return bytes / fmax(1, floor(bytes / longest * dtn_pieces(longest)));
+    return bytes / fmax(1, floor(fmin(longest, bytes + DTN_CACHE_LINE)
+                                 / longest * dtn_pieces(longest)));
 }
 
 /* All of it is one piece, but for rounding. */
