@@ -50,7 +50,8 @@ struct dtn_weight {
     struct dtn_growth each_chunk; /* more messages for each chunk             */
     struct {
         enum dtn_unit of;         /* what is cut into chunks                  */
-        size_t bytes;             /* smallest size of a chunk                 */
+        size_t bytes;             /* smallest size of a chunk; of halves, as  */
+                                  /* two trees have them: the largest         */
         int most;                 /* largest number of chunks                 */
     } chunk;                      /* chunks of a pipelined message            */
     struct dtn_amount moved;      /* bytes loaded from or put to peers        */

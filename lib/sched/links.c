@@ -89,7 +89,9 @@ static double load_chunk_messages(const struct dtn_weight *weight,
     return dtn_term_part(weight->each_chunk, part) * (one ? 0.5 : 1);
 }
 
-/* Bytes that move after the first chunk of each tree, or all. */
+/* Bytes that move after the first chunk of each tree, or all.  Those that a
+ * tree moves at a level may come in turn.
+ */
 static double load_moved(const struct dtn_weight *weight,
                          const struct dtn_units *units,
                          const struct dtn_peers *part)
@@ -98,8 +100,11 @@ static double load_moved(const struct dtn_weight *weight,
                                              * -log2(units->filled) : 0;
     const double first = part->sharing > 0 && load_in_trees(weight)
                        ? fmin(2, units->n - 1) * units->chunk : 0;
+    const double late = part->counted
+                      ? (part->counted->waits - 1) * part->counted->levels
+                        * weight->moved.whole.log2n * units->whole : 0;
 
-    return dtn_amount_part(&weight->moved, units, part) + thinned - first
+    return dtn_amount_part(&weight->moved, units, part) + late + thinned - first
          - dtn_term_part(weight->moved.chunk, part) * units->chunk;
 }
 
@@ -119,8 +124,7 @@ static void load_link(const struct dtn_model *model,
     double hops = dtn_term_part(weight->hops, part)
                 + (units->n > 2 ? ticks : 0)
                 + load_queued(model, weight, units, part);
-    double moved = load_moved(weight, units, part)
-                 * (part->counted ? part->counted->waits : 1);
+    double moved = load_moved(weight, units, part);
     double rooted = dtn_amount_part(&weight->rooted, units, part)
                   + load_path(model, weight, units, part)
                   + load_fanned(model, weight, units, part);
@@ -195,7 +199,8 @@ double dtn_load_first(const struct dtn_model *model,
 }
 
 /* The ranks of a host use the device in turn, and wait while others use it: all
- * the time if all shifts are as long, else a third of it.
+ * the time if all shifts are as long, else a third of it, as in doubling where
+ * only some ranks of a host have their peer on another.
  */
 void dtn_load_turns(const struct dtn_model *model,
                     const struct dtn_weight *weight, double sharing,
@@ -203,13 +208,14 @@ void dtn_load_turns(const struct dtn_model *model,
 {
     const double *ns = model->ns;
     const bool even = weight->hops.per_peer > 0
-                   || weight->moved.whole.log2n > 0;
+                   || (weight->senders == DTN_SENDERS_SHIFT
+                       && weight->moved.whole.log2n > 0);
     const double hidden = (even ? 1 : 1 / 3.0) * filled;
     const double own =
         load[DTENSOR_COST_INTER_HOPS] * ns[DTENSOR_COST_INTER_HOPS]
         + load[DTENSOR_COST_INTER_MESSAGES] * ns[DTENSOR_COST_INTER_MESSAGES];
 
-    if (weight->senders == DTN_SENDERS_SHIFT && sharing > 1)
+    if (weight->senders <= DTN_SENDERS_SHIFT && sharing > 1)
         load[DTENSOR_COST_INTER_BYTES] -=
             fmin(own * hidden / ns[DTENSOR_COST_INTER_BYTES],
                  load[DTENSOR_COST_INTER_BYTES] * (1 - 1 / sharing));
@@ -422,6 +428,8 @@ void dtn_load_hosts(const struct dtn_model *model,
     load_ready(model, weight, &units, load);
     if (weight->senders == DTN_SENDERS_SHIFT && locals > 1)
         load_shift(model, weight, &beyond, load);
+    if (weight->senders == DTN_SENDERS_ALL && beyond.counted)
+        dtn_load_turns(model, weight, beyond.sharing, 1, load);
     load_local(weight, &units, stretch, load);
     load_hide(model, weight,
               stretch * load_path(model, weight, &units, &inside), load);

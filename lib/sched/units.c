@@ -9,6 +9,7 @@
 #include "sched/emitters.h"
 
 #include <math.h>
+#include <stdbool.h>
 
 /* Of the levels of a tree or butterfly, those inside hosts of `below` ranks: no
  * level is if hosts begin at other places than its pairs.
@@ -90,18 +91,23 @@ double dtn_fanned_part(const struct dtn_weight *weight,
          * ((pieces - 2) * all + second) / pieces;
 }
 
+/* Trees cut a half into chunks of at most so many bytes, rings into chunks of
+ * at least so many.
+ */
 struct dtn_units dtn_units_make(int n, double whole,
                                 const struct dtn_weight *weight)
 {
     struct dtn_units units = { .n = n, .whole = whole, .block = whole / n,
         .chunks = 1,
         .filled = fmin(1, fmax(1, ceil(whole / DTN_CACHE_LINE)) / n) };
+    const bool trees = weight->chunk.of == DTN_UNIT_HALF;
+    const double bytes = (double)weight->chunk.bytes;
     double cut = dtn_units_value(&units, weight->chunk.of);
 
-    if (weight->chunk.of == DTN_UNIT_HALF && n == 2)
+    if (trees && n == 2)
         cut = whole;              /* two ranks have one tree                  */
     while (units.chunks < weight->chunk.most
-           && cut >= (units.chunks + 1) * (double)weight->chunk.bytes)
+           && cut >= (units.chunks + !trees) * bytes + trees)
         units.chunks++;
     units.chunk = cut / units.chunks;
     return units;
