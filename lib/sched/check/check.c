@@ -112,20 +112,25 @@ static int check_stuck(struct dtn_checker *check)
 static int check_balance(struct dtn_checker *check)
 {
     for (int r = 0; r < check->n; r++)
-        for (int q = 0; q < check->n; q++) {
-            int sent = 0, waited = 0;
+        for (int i = 0; i < check->scheds[r].nsteps; i++) {
+            const struct dtn_step *step = &check->scheds[r].steps[i];
 
-            for (int i = 0; i < check->scheds[r].nsteps; i++)
-                sent += check->scheds[r].steps[i].op == DTN_OP_SIGNAL
-                     && check->scheds[r].steps[i].peer == q;
-            for (int i = 0; i < check->scheds[q].nsteps; i++)
-                waited += check->scheds[q].steps[i].op == DTN_OP_WAIT
-                       && check->scheds[q].steps[i].peer == r;
-            if (sent != waited)
+            if (step->peer < 0 || step->peer >= check->n)
+                continue;
+            if (step->op == DTN_OP_SIGNAL)
+                dtn_check_pair(check, r, step->peer)->nsignals++;
+            if (step->op == DTN_OP_WAIT)
+                dtn_check_pair(check, step->peer, r)->nwaits++;
+        }
+    for (int r = 0; r < check->n; r++)
+        for (int q = 0; q < check->n; q++) {
+            const struct dtn_check_pair *pair = dtn_check_pair(check, r, q);
+
+            if (pair->nsignals != pair->nwaits)
                 return dtn_fail(check->err, DTENSOR_EINVAL, "check: %s: rank "
                                 "%d sends rank %d %d signals, which waits for "
-                                "%d", check->scheds[r].name, r, q, sent,
-                                waited);
+                                "%d", check->scheds[r].name, r, q,
+                                pair->nsignals, pair->nwaits);
         }
     return 0;
 }

@@ -110,6 +110,7 @@ struct dtn_check_put {
 
 /* What goes from one rank to another. */
 struct dtn_check_pair {
+    int nsignals, nwaits;         /* in a round: of the sender, the receiver  */
     struct dtn_check_signal *queue[DTN_QUEUE_DEPTH];  /* signals that nobody  */
                                                       /* waited for yet, a    */
                                                       /* ring                 */
