@@ -1,6 +1,7 @@
 /* ranks.c - run a function as n real processes, one rank each */
 #include "tests/support/ranks.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -116,4 +117,19 @@ int ranks_run(int n, int enough_s, rank_main_f *fn, void *arg, int status[])
         nanosleep(&tick, NULL);
     }
     return bad;
+}
+
+void one_cpu(int n)
+{
+    cpu_set_t mask, one;
+    int left, cpu = 0;
+
+    if (sched_getaffinity(0, sizeof mask, &mask) != 0)
+        return;
+    left = n % CPU_COUNT(&mask);
+    while (!CPU_ISSET(cpu, &mask) || left-- > 0)
+        cpu++;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    sched_setaffinity(0, sizeof one, &one);
 }
