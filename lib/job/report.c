@@ -145,5 +145,11 @@ int dtensor_should_report(struct dtensor_ctx *ctx,
 {
     if (failure->code == 0)
         return 0;
-    return ctx ? report_joined(ctx, failure->code) : report_outside(failure);
+    if (!ctx)
+        return report_outside(failure);
+    /* All ranks have the error of one, as for a file: nothing is poisoned. */
+    if (ctx->failure.err.code == 0 && failure->code == DTENSOR_ESYS
+        && failure->rank >= 0)
+        return failure->rank == ctx->world.rank;
+    return report_joined(ctx, failure->code);
 }

@@ -155,6 +155,38 @@ static unsigned joining(const char *const files[2])
     return bad == 0 ? who : 0;
 }
 
+/* No rank can save: all have the error of one, which prints it. */
+static void saves(int rank, int n, void *arg)
+{
+    const int64_t shape[] = { 8 };
+    struct dtensor_spec spec;
+    struct dtensor_error err;
+    struct dtensor_ctx *ctx;
+    struct dtensor *t;
+    int rc;
+
+    (void)n;
+    (void)arg;
+    need(dtensor_init(NULL, &ctx, &err) == 0
+         && dtensor_spec_init(&spec, ctx, "world", "S(0)", DTENSOR_F32, 1,
+                              shape, &err) == 0
+         && dtensor_ones(&spec, &t, &err) == 0, "%s", err.text);
+    rc = dtensor_save(t, "no/such/dir.npy", &err);
+    need(rc == DTENSOR_ESYS && dtensor_should_report(ctx, &err)
+         == (rank == err.rank), "rank %d: %s", rank, err.text);
+    dtensor_destroy(t);
+    dtensor_fini(ctx);
+}
+
+static void test_file(void)
+{
+    setenv("DTN_CLUSTER", ranks_file("shm", 4, NULL), 1);
+    ok(ranks_run(4, 30, saves, NULL, NULL) == 0,
+       "a tensor cannot be saved: one rank of all says so");
+    unlink(getenv("DTN_CLUSTER"));
+    unsetenv("DTN_CLUSTER");
+}
+
 static void test_joining(void)
 {
     char good[64], other[64];
@@ -209,6 +241,7 @@ int main(void)
                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     test_outside();
     test_joining();
+    test_file();
     test_scenes("shm");
     test_scenes("tcp");
     return done();
