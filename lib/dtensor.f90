@@ -342,6 +342,17 @@ module dtensor
             integer(c_int), value, intent(in) :: dtype
             type(dtensor_error), intent(inout) :: err
         end function
+        integer(c_int) function dtensor_all_to_allv(mesh, in, in_counts, &
+            out, out_counts, dtype, err) bind(C, name="dtensor_all_to_allv")
+            import :: c_int, c_ptr, c_size_t, dtensor_error
+            type(c_ptr), value, intent(in) :: mesh
+            type(*), dimension(*), intent(in) :: in
+            integer(c_size_t), dimension(*), intent(in) :: in_counts
+            type(*), dimension(*), intent(inout) :: out
+            integer(c_size_t), dimension(*), intent(in) :: out_counts
+            integer(c_int), value, intent(in) :: dtype
+            type(dtensor_error), intent(inout) :: err
+        end function
         integer(c_int) function dtensor_barrier(mesh, err) &
             bind(C, name="dtensor_barrier")
             import :: c_int, c_ptr, dtensor_error

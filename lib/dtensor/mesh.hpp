@@ -157,6 +157,17 @@ public:
         });
     }
 
+    /* in_counts, out_counts: size() of each. */
+    template <class T>
+    void all_to_allv(const T *in, const std::size_t *in_counts, T *out,
+                     const std::size_t *out_counts) const
+    {
+        call([&](auto *err) {
+            return dtensor_all_to_allv(mesh_, in, in_counts, out, out_counts,
+                                       dtype_of<T>::value, err);
+        });
+    }
+
     template <class T> void send(int to, const T *buf, std::size_t count) const
     {
         call([&](auto *err) {

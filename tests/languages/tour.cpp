@@ -84,11 +84,13 @@ static void collectives(const dt::context &job)
 {
     dt::mesh world = job.mesh();
     std::size_t n = static_cast<std::size_t>(world.size());
-    std::vector<int> ranks(n), twice(n), mine(1, job.rank());
+    std::vector<int> ranks(n), twice(n), listed(n), mine(1, job.rank());
+    std::vector<std::size_t> ones(n, 1);
     int last = job.rank(), most = -1, share = 0;
 
     world.allgather(mine.data(), ranks.data(), 1);
     world.all_to_all(ranks.data(), twice.data(), 1);
+    world.all_to_allv(ranks.data(), ones.data(), listed.data(), ones.data());
     world.reduce_scatter(ranks.data(), &share, 1, DTENSOR_MAX);
     world.reduce(0, &last, &most, 1, DTENSOR_MAX);
     world.broadcast(world.size() - 1, &last, 1);
@@ -97,7 +99,7 @@ static void collectives(const dt::context &job)
                  (job.rank() != 0 || most == world.size() - 1);
     for (std::size_t i = 0; i < n; i++)
         right = right && ranks[i] == static_cast<int>(i) &&
-                twice[i] == job.rank();
+                twice[i] == job.rank() && listed[i] == twice[i];
     int wrong = !right, all = 0;
     world.allreduce(&wrong, &all, 1);
     if (job.rank() == 0)

@@ -154,17 +154,21 @@ contains
     subroutine collectives()
         type(c_ptr) :: world = c_null_ptr
         integer(c_int) :: me, n, most(1), last(1), share(1), wrong(1), total(1)
-        integer(c_int), allocatable :: ranks(:), mine(:)
+        integer(c_int), allocatable :: ranks(:), mine(:), listed(:)
+        integer(c_size_t), allocatable :: ones(:)
 
         call must(dtensor_mesh_find(ctx, 'world', world, err))
         me = dtensor_rank(ctx)
         n = dtensor_mesh_size(world)
-        allocate (ranks(0:n - 1), mine(0:n - 1))
+        allocate (ranks(0:n - 1), mine(0:n - 1), listed(0:n - 1))
+        allocate (ones(0:n - 1), source=1_c_size_t)
         most = me
         last = me
         call must(dtensor_allgather(world, [me], ranks, 1_c_size_t, &
             DTENSOR_I32, err))
         call must(dtensor_all_to_all(world, ranks, mine, 1_c_size_t, &
+            DTENSOR_I32, err))
+        call must(dtensor_all_to_allv(world, ranks, ones, listed, ones, &
             DTENSOR_I32, err))
         call must(dtensor_reduce_scatter(world, ranks, share, 1_c_size_t, &
             DTENSOR_I32, DTENSOR_MAX, err))
@@ -173,7 +177,8 @@ contains
         call must(dtensor_broadcast(world, n - 1, last, 1_c_size_t, &
             DTENSOR_I32, err))
         call must(dtensor_barrier(world, err))
-        wrong = merge(0, 1, all(mine == me) .and. ranks(me) == me .and. &
+        wrong = merge(0, 1, all(mine == me) .and. all(listed == me) .and. &
+            ranks(me) == me .and. &
             share(1) == me .and. last(1) == n - 1 .and. &
             (me /= 0 .or. most(1) == n - 1))
         call must(dtensor_allreduce(world, wrong, total, 1_c_size_t, &
