@@ -107,7 +107,8 @@ struct dtn_units dtn_units_make(int n, double whole,
     if (trees && n == 2)
         cut = whole;              /* two ranks have one tree                  */
     while (units.chunks < weight->chunk.most
-           && cut >= (units.chunks + !trees) * bytes + trees)
+           && (trees ? cut > units.chunks * bytes
+                     : cut >= (units.chunks + 1) * bytes))
         units.chunks++;
     units.chunk = cut / units.chunks;
     return units;

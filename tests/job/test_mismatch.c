@@ -227,7 +227,8 @@ static void uneven(int rank, int n, void *arg)
                              "all_to_all of f32, 2 to rank 0, rank 0 on "
                              "localhost called all_to_all of f32, 1 from "
                              "rank 1 (a send and its recv need the same "
-                             "number and type of elements)"), "words: %s", world.err.text);
+                             "number and type of elements)"), "words: %s",
+         world.err.text);
     dtensor_fini(world.ctx);
 }
 

@@ -206,8 +206,6 @@ static void trials_run(struct trials *trials, const char *path)
     for (int i = 0; i < parallel; i++) {
         fflush(stdout);
         if (fork() == 0) {
-            if (i % 4 != 0)
-                one_cpu(i);
             for (int p; (p = atomic_fetch_add(&trials->next, 1)) < trials->n;) {
                 struct attempt attempt = { &trials->trial[p], path };
 

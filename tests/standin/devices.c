@@ -63,7 +63,7 @@ static void owner_forked(void)
         owner = PARENT;
 }
 
-/* Not at each call: getpid() there took a tenth of the time of some tests. */
+/* Asking for the process id in each call took a tenth of some tests. */
 __attribute__((constructor)) static void owner_watch(void)
 {
     pthread_atfork(NULL, NULL, owner_forked);

@@ -59,8 +59,8 @@ const char *ranks_file(const char *wire, int n, const char *more);
 int ranks_run(int n, int enough_s, rank_main_f *fn, void *arg, int status[]);
 
 /* From here on this process and those that it forks use one CPU only, the n-th
- * of those that it may use.  For jobs of which many run at once: ranks that wait
- * for each other then yield soon, for they know that they share a CPU.
+ * of those that it may use.  For jobs of which many run at once: ranks that
+ * wait for each other then yield soon, for they know that they share a CPU.
  */
 void one_cpu(int n);
 

@@ -37,8 +37,8 @@ static void step_said(const struct dtn_exec_run *run,
                            .messages[step->is_recv];
 }
 
-/* The record of this rank's step to or from a peer with that fingerprint.  In an
- * all-to-all of equal blocks both have it; then it is the one that waits.
+/* The record of this rank's step to or from a peer with that fingerprint.  In
+ * an all-to-all of equal blocks both have it; then it is the one that waits.
  */
 static bool run_message(const struct dtensor_ctx *ctx, int peer,
                         uint64_t fingerprint, struct dtn_call_record *record)
