@@ -328,12 +328,12 @@ static bool sides_counted(struct sides sides)
         && a->number != b->number;
 }
 
-/* Are they a send and a recv of each other, or both sides of a block? */
+/* Are they a send and a recv of each other? */
 static bool sides_meet(struct sides sides)
 {
     const struct dtn_call_record *a = sides.called, *b = sides.expected;
 
-    return a && b && a->group == b->group
+    return a && b && a->group == 0 && b->group == 0
         && ((a->kind == DTN_RECORD_SENT && b->kind == DTN_RECORD_RECEIVED)
             || (a->kind == DTN_RECORD_RECEIVED && b->kind == DTN_RECORD_SENT));
 }

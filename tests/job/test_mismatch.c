@@ -208,41 +208,6 @@ static void test_messages(const char *wire)
     unlink(getenv("DTN_CLUSTER"));
 }
 
-/* Rank 1 sends rank 0 two numbers of an all-to-all; all others are one. */
-static void uneven(int rank, int n, void *arg)
-{
-    size_t sent[N] = { rank == 1 ? 2 : 1, 1, 1, 1 };
-    const size_t received[N] = { 1, 1, 1, 1 };
-    struct world world;
-    int rc;
-
-    (void)n;
-    (void)arg;
-    world_open(&world);
-    rc = dtensor_all_to_allv(world.mesh, in, sent, out, received, DTENSOR_F32,
-                             &world.err);
-    need(rc == (rank == 0 ? DTENSOR_EMISMATCH : 0), "rc is %s",
-         dtensor_errname(rc));
-    need(rank != 0 || strstr(world.err.text, "rank 1 on localhost called "
-                             "all_to_all of f32, 2 to rank 0, rank 0 on "
-                             "localhost called all_to_all of f32, 1 from "
-                             "rank 1 (a send and its recv need the same "
-                             "number and type of elements)"), "words: %s",
-         world.err.text);
-    dtensor_fini(world.ctx);
-}
-
-static void test_uneven(const char *wire)
-{
-    int bad;
-
-    setenv("DTN_CLUSTER", ranks_file(wire, N, "op_timeout = 60s\n"), 1);
-    bad = ranks_run(N, 30, uneven, NULL, NULL);
-    ok(bad == 0, "%s: an all-to-all with another count: both in words, and "
-       "who sends", wire);
-    unlink(getenv("DTN_CLUSTER"));
-}
-
 /* ------------------------------------------------------- the first call --- */
 
 /* Rank 1 broadcasts where rank 0 sums, before they have met. */
@@ -334,6 +299,5 @@ int main(void)
     test_first("tcp");
     test_messages("shm");
     test_messages("tcp");
-    test_uneven("shm");
     return done();
 }

@@ -37,17 +37,13 @@ static void step_said(const struct dtn_exec_run *run,
                            .messages[step->is_recv];
 }
 
-/* The record of this rank's step to or from a peer with that fingerprint.  In
- * an all-to-all of equal blocks both have it; then it is the one that waits.
- */
+/* The record of this rank's step to or from a peer with that fingerprint. */
 static bool run_message(const struct dtensor_ctx *ctx, int peer,
                         uint64_t fingerprint, struct dtn_call_record *record)
 {
     const struct dtn_exec_run *run = dtn_coll_of(ctx)->run;
-    const int nsteps = run ? run->exec->sched.nsteps : 0;
 
-    for (int i = 0; i < nsteps; i++) {
-        const int s = (run->progress.step + i) % nsteps;
+    for (int s = 0; run && s < run->exec->sched.nsteps; s++) {
         const struct dtn_step *step = &run->exec->sched.steps[s];
 
         if (step->match_bits != 0 && run->exec->peers[step->peer].rank == peer
