@@ -132,7 +132,7 @@ LANES_TARGET INLINE __mmask8 LANES_NAME(some_of_8)(int64_t n)
                 array, n < DTN_BLOCK ? n : DTN_BLOCK, NULL, 0, total, m);     \
         return total;                                                         \
     }
-/* Columns of up to eight elements, of which each is a lane, by vectors of 4. */
+/* Four columns at a time, of up to eight elements: each element is a lane. */
 #define FOLD_EIGHT(name, kind, T, first, more, join)                          \
     LANES_TARGET INLINE __m256d LANES_NAME(name##_lane_##kind)(               \
         const T *x, int64_t apart, int64_t n, int64_t i, __mmask8 some)       \

@@ -37,8 +37,9 @@ KEYS(f32, float, int32_t, INT32_MAX, sizes, b & INT32_MAX)
 KEYS(f64, double, int64_t, INT64_MAX, keys, b ^ (b >> 63 & INT64_MAX))
 KEYS(f64, double, int64_t, INT64_MAX, sizes, b & INT64_MAX)
 
-/* Extremes of 64 columns stay in registers.  The instruction gives its second
- * operand if both are zeros, or if one is a NaN: then nothing is done.
+/* Extremes of 64 columns stay in registers.  Of two zeros the instruction gives
+ * its second operand, which came first; of a NaN and a number as well.  So if
+ * there is a NaN, nothing is stored, and the columns are done again.
  */
 #if LANES_WIDTH == 2
 #define VECTOR_f32 __m512
