@@ -14,6 +14,7 @@
 #include "transport/transport.h"
 #include "tests/boot/boot_job.h"
 #include "tests/support/gate.h"
+#include "tests/support/port.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -65,7 +66,7 @@ void job_init(void)
         setenv("DTN_KEY", JOB_KEY, 1);
     gate_make(&late);
     job_address();
-    job_port = 11000 + (int)getpid() % 20000;    /* below ephemeral ports    */
+    job_port = port_own();
 }
 
 struct boot_job job_of(int nhosts, const int nranks[])

@@ -19,6 +19,7 @@
 #include "cluster/defaults.h"
 #include "cluster/world.h"
 #include "transport/transport.h"
+#include "tests/support/port.h"
 #include "tests/support/ranks.h"
 #include "tests/support/tap.h"
 
@@ -163,7 +164,7 @@ static void test_late_listeners(bool other_key, const char *claim)
 
     memset(play, 0, sizeof *play);
     play->other_key = other_key;
-    play->port = 11000 + (int)getpid() % 20000 + other_key;
+    play->port = port_own() + other_key;
     ok(ranks_run(RANKS, 10, rank_play, NULL, status) == 1
        && play->heard == !other_key && (play->refused > 0) == other_key,
        "%s", claim);

@@ -12,6 +12,7 @@
 #include "base/compiler.h"
 #include "cluster/sections.h"
 #include "tests/cluster/settings.h"
+#include "tests/support/port.h"
 #include "tests/support/standin.h"
 #include "tests/support/tap.h"
 
@@ -349,7 +350,7 @@ static bool kind_has_rows(const struct dtn_section_kind *kind)
 static void choose(void)
 {
     cpu_set_t set;
-    int number = 20000 + (int)getpid() % 20000, first = 0;
+    int number = port_own(), first = 0;
 
     snprintf(port, sizeof port, "%d", number);
     snprintf(next_port, sizeof next_port, "%d", number + 1);

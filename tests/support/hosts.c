@@ -1,6 +1,7 @@
 /* hosts.c - ranks on several hosts, which are addresses of the loopback */
 #include "base/seal.h"
 #include "tests/support/hosts.h"
+#include "tests/support/port.h"
 #include "tests/support/ranks.h"
 
 #include <stdio.h>
@@ -11,7 +12,7 @@ int hosts_port(void)
     static int port;
 
     if (port == 0)
-        port = 20000 + (int)getpid() % 20000;
+        port = port_own();
     return port;
 }
 

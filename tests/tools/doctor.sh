@@ -106,6 +106,15 @@ s = socket.socket(); s.bind(("", 17799)); s.listen(); print("up", flush=True); t
 else
     skip_test "a port that another program has" "no python3 to listen"
 fi
+read -r low high </proc/sys/net/ipv4/ip_local_port_range
+file localhost 2 '[transport]' "port = $high"
+says "a port that the system gives to connections is told" \
+    "note ports the system gives port $high to other connections too: it uses $low to $high: .*ip_local_port_range" "$(
+    doctor ports "$conf" --doctor x.ini)"
+file localhost 2 '[transport]' "port = $((low - 1))"
+said=$(doctor ports "$conf" --doctor x.ini)
+[[ $said == *" port $((low - 1)) "* && $said != *"the system gives"* ]]
+ok $? "a port below those is not"
 # A driver that answers CODE and has 2 GPUs; "" if none can be made.
 driver() {
     printf '%s\n' "int cuInit(unsigned flags) { return $1 * !flags; }" \

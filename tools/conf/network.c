@@ -113,6 +113,25 @@ void doctor_names(struct doctor *doctor)
                                                      text, sizeof text));
 }
 
+/* A connection of any program can get such a port, and a job's port is then in
+ * use until a minute after the connection's end.
+ */
+static void port_of_the_system(struct doctor *doctor)
+{
+    FILE *file = fopen("/proc/sys/net/ipv4/ip_local_port_range", "r");
+    int low = 0, high = 0;
+
+    if (!file)
+        return;
+    if (fscanf(file, "%d %d", &low, &high) == 2 && doctor->port >= low &&
+        doctor->port <= high)
+        doctor_say(doctor, DOCTOR_NOTE, "ports", "set a [transport] port "
+                   "outside net.ipv4.ip_local_port_range", "the system gives "
+                   "port %d to other connections too: it uses %d to %d",
+                   doctor->port, low, high);
+    fclose(file);
+}
+
 void doctor_ports(struct doctor *doctor)
 {
     const int first = doctor->port ? doctor->port : PORT_FIRST;
@@ -136,6 +155,8 @@ void doctor_ports(struct doctor *doctor)
         doctor_say(doctor, DOCTOR_OK, "ports", NULL, "%d of the ports %d-%d "
                    "are free; a firewall between hosts has to let them pass",
                    count - nbusy, first, first + count - 1);
+    if (doctor->port)
+        port_of_the_system(doctor);
 }
 
 void doctor_key(struct doctor *doctor)
