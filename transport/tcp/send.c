@@ -18,7 +18,7 @@
  * frame is sent, a CREDIT frame carries the number: after 8 signals or 192 KiB
  * were consumed, in the next turn in which nothing arrives; after 12 signals or
  * 288 KiB at once, at the cost of the call that consumed them; and when this
- * rank is idle.
+ * rank has been idle for some milliseconds.
  */
 #include "transport/tcp/tcp.h"
 #include "transport/transport.h"
