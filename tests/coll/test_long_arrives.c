@@ -8,6 +8,7 @@
  * 16 MiB over tcp then took twice as long.
  */
 #include "dtensor.h"
+#include "tests/coll/long_ways.h"
 #include "tests/support/tap.h"
 #include "tests/support/world.h"
 
@@ -60,48 +61,15 @@ int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
     return __real_nanosleep(time, left);
 }
 
-static int do_broadcast(struct world *world)
-{
-    return dtensor_broadcast(world->mesh, 0, data, BYTES, DTENSOR_U8,
-                             &world->err);
-}
-
-static int do_message(struct world *world)
-{
-    return world->rank == 0
-         ? dtensor_send(world->mesh, 1, data, BYTES, DTENSOR_U8, &world->err)
-         : dtensor_recv(world->mesh, 0, data, BYTES, DTENSOR_U8, &world->err);
-}
-
-static int do_request(struct world *world)
-{
-    const struct dtensor_call call = { .coll = DTENSOR_BROADCAST,
-                                       .dtype = DTENSOR_U8, .count = BYTES };
-    struct dtensor_request *request;
-    int rc = dtensor_call_start(world->mesh, &call, data, data, &request,
-                                &world->err);
-
-    return rc == 0 ? dtensor_wait(request, &world->err) : rc;
-}
-
-static const struct way {
-    const char *name;
-    int (*call)(struct world *world);
-} ways[] = {
-    { "broadcast", do_broadcast },
-    { "recv", do_message },
-    { "a started broadcast", do_request },
-};
-
 static void arrive(int rank, int n, void *arg)
 {
-    const struct way *way = arg;
+    const struct long_way *way = arg;
     struct world world;
 
     (void)n;
     world_open(&world);
     memset(data, rank == 0, BYTES);
-    need(way->call(&world) == 0, "%s", world.err.text);
+    need(way->call(&world, data, BYTES) == 0, "%s", world.err.text);
     need(data[0] == 1 && data[BYTES - 1] == 1, "wrong data");
     need(rank == 0 || naps == 0, "%d naps while data arrived", naps);
     dtensor_fini(world.ctx);
@@ -112,9 +80,10 @@ int main(void)
     const char *path = ranks_file("tcp", 2, NULL);
 
     setenv("DTN_CLUSTER", path, 1);
-    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++)
-        ok(ranks_run(2, 30, arrive, (void *)(uintptr_t)&ways[w], NULL) == 0,
-           "%s: no sleep while data arrive", ways[w].name);
+    for (int w = 0; w < LONG_WAYS; w++)
+        ok(ranks_run(2, 30, arrive, (void *)(uintptr_t)&long_ways[w],
+                     NULL) == 0, "%s: no sleep while data arrive",
+           long_ways[w].name);
     unlink(path);
     return done();
 }

@@ -9,6 +9,7 @@
  * rank that computes for an hour after a broadcast would hold up its peers.
  */
 #include "dtensor.h"
+#include "tests/coll/long_ways.h"
 #include "tests/support/tap.h"
 #include "tests/support/world.h"
 
@@ -42,42 +43,9 @@ ssize_t __wrap_sendmsg(int fd, const struct msghdr *msg, int flags)
     return __real_sendmsg(fd, &part, flags);
 }
 
-static int do_broadcast(struct world *world)
-{
-    return dtensor_broadcast(world->mesh, 0, data, BYTES, DTENSOR_U8,
-                             &world->err);
-}
-
-static int do_message(struct world *world)
-{
-    return world->rank == 0
-         ? dtensor_send(world->mesh, 1, data, BYTES, DTENSOR_U8, &world->err)
-         : dtensor_recv(world->mesh, 0, data, BYTES, DTENSOR_U8, &world->err);
-}
-
-static int do_request(struct world *world)
-{
-    const struct dtensor_call call = { .coll = DTENSOR_BROADCAST,
-                                       .dtype = DTENSOR_U8, .count = BYTES };
-    struct dtensor_request *request;
-    int rc = dtensor_call_start(world->mesh, &call, data, data, &request,
-                                &world->err);
-
-    return rc == 0 ? dtensor_wait(request, &world->err) : rc;
-}
-
-static const struct way {
-    const char *name;
-    int (*call)(struct world *world);
-} ways[] = {
-    { "broadcast", do_broadcast },
-    { "send", do_message },
-    { "a started broadcast", do_request },
-};
-
 static void leave(int rank, int n, void *arg)
 {
-    const struct way *way = arg;
+    const struct long_way *way = arg;
     struct pollfd told = { .fd = news[0], .events = POLLIN };
     struct world world;
     char byte = 0;
@@ -86,7 +54,7 @@ static void leave(int rank, int n, void *arg)
     world_open(&world);
     for (int call = 1; call <= 3; call++) {
         memset(data, rank == 0 ? call : 0, BYTES);
-        need(way->call(&world) == 0, "%s", world.err.text);
+        need(way->call(&world, data, BYTES) == 0, "%s", world.err.text);
         need(data[0] == call && data[BYTES - 1] == call, "wrong data");
         if (rank == 1)
             need(write(news[1], &byte, 1) == 1, "no pipe");
@@ -104,9 +72,10 @@ int main(void)
     setenv("DTN_CLUSTER", path, 1);
     if (pipe(news) != 0)
         return 99;
-    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++)
-        ok(ranks_run(2, 30, leave, (void *)(uintptr_t)&ways[w], NULL) == 0,
-           "%s: all data have left when it returns", ways[w].name);
+    for (int w = 0; w < LONG_WAYS; w++)
+        ok(ranks_run(2, 30, leave, (void *)(uintptr_t)&long_ways[w],
+                     NULL) == 0, "%s: all data have left when it returns",
+           long_ways[w].name);
     unlink(path);
     return done();
 }
