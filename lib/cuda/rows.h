@@ -342,6 +342,12 @@ DTN_INLINE double target_score(const struct dtn_total_args *args, uint64_t row)
                                  + i * args->row.step[1]);
 }
 
+/* As dtn_finish_log(). */
+DTN_INLINE double total_log(const struct dtn_total_args *args, double t)
+{
+    return args->from == DTENSOR_F64 ? dtn_log_f64(t) : dtn_log_33_f64(t);
+}
+
 /* What the total of a row comes to, of floats. */
 DTN_INLINE double total_ended(const struct dtn_total_args *args, uint64_t row,
                               double t)
@@ -355,13 +361,13 @@ DTN_INLINE double total_ended(const struct dtn_total_args *args, uint64_t row,
     case DTN_END_ROOT:     return __builtin_sqrt(t);
     case DTN_END_RSTD:
         return 1 / __builtin_sqrt(t / args->count + args->epsilon);
-    case DTN_END_LOG:      return dtn_log_f64(t);
+    case DTN_END_LOG:      return total_log(args, t);
     case DTN_END_INVERSE:  return 1 / t;
     case DTN_END_LOGSUMEXP:
         most = args->middle[row];
-        return most - most != 0 ? most : most + dtn_log_f64(t);
+        return most - most != 0 ? most : most + total_log(args, t);
     case DTN_END_LOSS:
-        return args->middle[row] + dtn_log_f64(t) - target_score(args, row);
+        return args->middle[row] + total_log(args, t) - target_score(args, row);
     default:               return t;
     }
 }

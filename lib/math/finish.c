@@ -21,7 +21,7 @@ typedef void finish_f(void *to, const void *const from[], int64_t n,
 /* Of f32, of f64. */
 struct finish_loops {
     finish_f *exp[2], *log[2], *norm[2];
-    double (*one_log)(double x);
+    double (*one_log[2])(double x);
     void (*round)(float *out, const double total[], int64_t n);
 };
 
@@ -37,9 +37,9 @@ void dtn_finish_softmax(bool logarithm, enum dtensor_dtype work, void *out,
     (logarithm ? loops->log : loops->exp)[work == DTENSOR_F64](out, &in, n, by);
 }
 
-double dtn_finish_log(double x)
+double dtn_finish_log(enum dtensor_dtype work, double x)
 {
-    return widths[dtn_width()]->one_log(x);
+    return widths[dtn_width()]->one_log[work == DTENSOR_F64](x);
 }
 
 void dtn_finish_f32(float *out, const double total[], int64_t n)

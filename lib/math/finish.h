@@ -13,10 +13,11 @@
 void dtn_finish_softmax(bool logarithm, enum dtensor_dtype work, void *out,
                         const void *in, int64_t n, const double by[2]);
 
-/* dtn_log_f64(x), with the fused multiply-add of this CPU: in a loop for every
- * CPU each of its 20 is a call.
+/* log(x) of a sum of exponentials of `work`, f32 or f64: dtn_log_33_f64() or
+ * dtn_log_f64(), with the fused multiply-add of this CPU.  In a loop for every
+ * CPU each of them is a call.
  */
-double dtn_finish_log(double x);
+double dtn_finish_log(enum dtensor_dtype work, double x);
 
 /* n totals, rounded. */
 void dtn_finish_f32(float *out, const double total[], int64_t n);

@@ -52,7 +52,12 @@
 FINISH(f32, float)
 FINISH(f64, double)
 
-LANES_TARGET static double LANES_NAME(one_log)(double x)
+LANES_TARGET static double LANES_NAME(one_log_f32)(double x)
+{
+    return dtn_log_33_f64(x);
+}
+
+LANES_TARGET static double LANES_NAME(one_log_f64)(double x)
 {
     return dtn_log_f64(x);
 }
@@ -68,7 +73,7 @@ static const struct finish_loops LANES_NAME(loops) = {
     .exp = { LANES_NAME(exp_f32), LANES_NAME(exp_f64) },
     .log = { LANES_NAME(log_f32), LANES_NAME(log_f64) },
     .norm = { LANES_NAME(norm_f32), LANES_NAME(norm_f64) },
-    .one_log = LANES_NAME(one_log),
+    .one_log = { LANES_NAME(one_log_f32), LANES_NAME(one_log_f64) },
     .round = LANES_NAME(round),
 };
 

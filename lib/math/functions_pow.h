@@ -38,16 +38,31 @@
 DTN_POW_ENDS(f32, float, f)
 DTN_POW_ENDS(f64, double, )
 
-/* exp(p log |x|) in f64, with as many terms as f32 needs. */
-DTN_FUNCTION float dtn_pow_f32(float x, float p)
+/* log(x) with 33 bits, enough for a result of f32, for a normal x > 0: as many
+ * terms of e log(2) + 2 atanh(s) as they need.
+ */
+DTN_FUNCTION double dtn_log_near_f64(double x)
 {
     double e;
-    const double f = dtn_log_parts_f64((double)fabsf(x), &e);
+    const double f = dtn_log_parts_f64(x, &e);
     const double s = f / (2.0 + f), y = s * s;
     const double poly = dtn_fma_f64(y, DTN_HORNER_F64(atanh_f32, y),
                                     0x1.5555555555555p-1);
-    const double log = dtn_fma_f64(e, 0x1.62e42fefa39efp-1,
-                                   dtn_fma_f64(s * y, poly, 2.0 * s));
+    const double rest = dtn_fma_f64(s * y, poly, 2.0 * s);
+
+    return dtn_fma_f64(e, 0x1.62e42fefa39efp-1, rest);
+}
+
+/* The same for any x that is not subnormal. */
+DTN_FUNCTION double dtn_log_33_f64(double x)
+{
+    return dtn_log_ends_f64(x, dtn_log_near_f64(x));
+}
+
+/* exp(p log |x|) in f64, with as many terms as f32 needs. */
+DTN_FUNCTION float dtn_pow_f32(float x, float p)
+{
+    const double log = dtn_log_near_f64((double)fabsf(x));
     const double inside = dtn_between_f64((double)p * log, -120.0, 120.0);
     const double shifted = dtn_fma_f64(inside, 0x1.71547652b82fep+0,
                                        DTN_ROUNDER_F64);

@@ -130,7 +130,8 @@ static double row_logsumexp(struct reduction *r)
 
     if (isinf(most) || isnan(most))
         return most;
-    return most + dtn_finish_log(row_total(r, DTN_TOTAL_EXP, 0, most));
+    return most + dtn_finish_log(r->rows.how[IN].work,
+                                 row_total(r, DTN_TOTAL_EXP, 0, most));
 }
 
 static double row_real(struct reduction *r)

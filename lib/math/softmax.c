@@ -45,14 +45,16 @@ static void row_finish(struct dtn_strips *rows, bool logarithm, double most,
                        double sum)
 {
     _Alignas(64) char from[DTN_BLOCK_BYTES], made[DTN_BLOCK_BYTES];
-    const double by[2] = { most, logarithm ? dtn_finish_log(sum) : 1 / sum };
+    const enum dtensor_dtype work = rows->how[IN].work;
+    const double by[2] = { most, logarithm ? dtn_finish_log(work, sum)
+                                           : 1 / sum };
 
     for (bool on = dtn_strips_block(rows); on;
          on = dtn_strips_next_block(rows)) {
         void *to = dtn_strips_place(rows, OUT, made);
         const void *in = dtn_strips_load(rows, IN, from);
 
-        dtn_finish_softmax(logarithm, rows->how[IN].work, to, in, rows->n, by);
+        dtn_finish_softmax(logarithm, work, to, in, rows->n, by);
         dtn_strips_store(rows, OUT, to, made);
     }
 }
@@ -101,8 +103,9 @@ static void row_kept(struct dtn_strips *rows, bool logarithm)
             ? dtn_total(DTN_TOTAL_EXP, DTENSOR_F32, row + i, left, sum, most)
             : dtn_total_exp(DTENSOR_F32, row + i, row + i, left, sum, most);
     }
-    const double by[2] = { logarithm ? most : 0,
-                           logarithm ? dtn_finish_log(sum) : 1 / sum };
+    const double by[2] = {
+        logarithm ? most : 0,
+        logarithm ? dtn_finish_log(DTENSOR_F32, sum) : 1 / sum };
 
     for (bool on = dtn_strips_block(rows); on;
          on = dtn_strips_next_block(rows)) {
@@ -262,8 +265,9 @@ void dtn_cross_entropy(const struct dtn_row_loss *of)
             dtn_strips_set(&rows, LARGEST, most);
         if (of->sum)
             dtn_strips_set(&rows, TOTAL, sum);
-        dtn_strips_set(&rows, LOSS, most + dtn_finish_log(sum) -
-                                    row_pick(&rows, of->in, of->dim, i));
+        dtn_strips_set(&rows, LOSS,
+                       most + dtn_finish_log(rows.how[IN].work, sum) -
+                       row_pick(&rows, of->in, of->dim, i));
     }
 }
 

@@ -1,11 +1,12 @@
 /* softmax_columns.c - softmax of neighbouring columns, going down them at once
  *
- * A tile is 32 columns of f32 or 16 of f64, up to 1024 elements of each: 128
- * KiB.  It is copied, and widened, from where the columns lie.  Three passes
- * over it find the largest elements, make and add the exponentials, and write
- * the results.  Longer columns are several tiles, which each pass copies again.
- * Short columns are up to eight tiles, of 128 elements together, which stay in
- * the L1 cache: each pass waits for the last results of the one before.
+ * A tile is 64 columns of f32 or 32 of f64, up to 1024 elements of each: 256
+ * KiB.  It is copied from where the columns lie.  Three passes over it find the
+ * largest elements, make and add the exponentials, and write the results.
+ * Longer columns are several tiles, which each pass copies again.  Short
+ * columns are up to four tiles, of 64 elements together, which stay in the L1
+ * cache: each pass waits for the last results of the one before.  A tile of
+ * bf16 and f16, which are widened, is half as wide: a cache line of them.
  */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)
 #pragma GCC optimize("O3", "fp-contract=off", "no-trapping-math")
@@ -14,6 +15,7 @@
 #include "math/softmax_columns.h"
 #include "math/block.h"
 #include "math/functions.h"
+#include "math/softmax_few.h"
 #include "math/totals.h"
 #include "math/widen.h"
 #include "math/width.h"
@@ -25,8 +27,14 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { WIDE_BYTES = 128, LONG = 1024, TILES = 8, SHORT = 128 };
-#define WIDE(T) (WIDE_BYTES / (int)sizeof(T))
+enum { WIDE_F32 = 64, WIDE_F64 = 32, WIDE_NARROW = DTN_WIDEN_ROW,
+       WIDE_BYTES = 256, LONG = 1024, SHORT_BYTES = 16384 };
+
+/* Which loops; the largest elements of tiles that go together are TOGETHER
+ * bytes.
+ */
+enum columns_kind { OF_F32, OF_F64, OF_NARROW };
+enum { TOGETHER = 1024, TILES = TOGETHER / (4 * WIDE_NARROW) };
 
 /* The next loop is over a row of a tile.  If GCC unrolls it first, it makes no
  * vectors of what is left.
@@ -37,25 +45,27 @@ enum { WIDE_BYTES = 128, LONG = 1024, TILES = 8, SHORT = 128 };
 #define ACROSS
 #endif
 
-/* Of f32, of f64. */
+/* Of f32, of f64, of narrower floats that were widened to f32. */
 struct columns_loops {
     /* n rows, `apart` from one to the next, to a tile; and the largest yet */
-    void (*take[2])(void *tile, const void *from, int64_t apart, int64_t n,
+    void (*take[3])(void *tile, const void *from, int64_t apart, int64_t n,
                     void *most);
     /* the exponentials of n rows of a tile, which they may replace */
-    void (*exp[2])(void *to, const void *tile, int64_t n, const void *most);
-    void (*finish[2])(bool logarithm, void *to, int64_t apart, const void *tile,
+    void (*exp[3])(void *to, const void *tile, int64_t n, const void *most);
+    void (*finish[3])(bool logarithm, void *to, int64_t apart, const void *tile,
                       int64_t n, const void *most, const double ends[]);
     /* what the end of each of n columns needs of its sum; false: one is NaN */
-    bool (*ends)(bool logarithm, double total[], int64_t n);
+    bool (*ends[3])(bool logarithm, double total[], int64_t n);
 };
 
 /* A CPU does not foresee rows that are far apart.  When row i of n is read or
  * written this element is asked for: of row i + 16, or of the next columns.
+ * Of what the L2 cache has that is slower: it is the row itself.
  */
-static inline int64_t ahead(int64_t i, int64_t n, int64_t apart, int64_t wide)
+static inline int64_t ahead(int64_t i, int64_t n, int64_t apart, int64_t wide,
+                            int64_t size)
 {
-    const int64_t next = i + 16;
+    const int64_t next = i + (n * apart * size > 1 << 20 ? 16 : 0);
 
     return next < n ? next * apart : (next - n) * apart + wide;
 }
@@ -77,15 +87,15 @@ struct tile {
 struct tiles {
     const struct columns_loops *loops;
     struct dtn_storage how;       /* neighbours in memory                     */
-    int is_f64;                   /* of `how.work`                            */
+    enum columns_kind kind;       /* which loops                              */
     bool logarithm;
     struct dtn_columns of;        /* the columns: `count` of each tile        */
-    int64_t wide;                 /* numbers of a row of a tile               */
+    int64_t wide, bytes;          /* a row of a tile: numbers, their size     */
     bool direct;                  /* rows in memory are like those of tiles   */
     int count;                    /* of `tile`                                */
     struct tile tile[TILES];
-    double total[TILES * WIDE(float)];    /* tile by tile, without gaps       */
-    _Alignas(64) char most[TILES * WIDE_BYTES];
+    double total[DTN_SOFTMAX_COLUMNS];    /* tile by tile, without gaps       */
+    _Alignas(64) char most[TOGETHER];
     _Alignas(64) char x[LONG * WIDE_BYTES];
     _Alignas(64) char room[DTN_BLOCK * WIDE_BYTES];     /* for exponentials   */
                                                         /* that are not kept  */
@@ -109,9 +119,9 @@ static void load_rows(const struct tiles *all, const struct tile *t,
 {
     const size_t size = (size_t)all->of.count * dtn_dtype_size(all->how.work);
 
-    memset(t->x, 0, (size_t)n * WIDE_BYTES);
+    memset(t->x, 0, (size_t)(n * all->bytes));
     for (int64_t i = 0; i < n; i++) {
-        char *to = t->x + i * WIDE_BYTES;
+        char *to = t->x + i * all->bytes;
         const void *row = dtn_block_load(
             &all->how, at + bytes_to(all, i, all->of.in_apart), all->of.count,
             to);
@@ -128,7 +138,7 @@ static void store_rows(const struct tiles *all, const struct tile *t, char *at,
 
     for (int64_t i = 0; i < n; i++) {
         char *to = at + bytes_to(all, i, all->of.out_apart);
-        const char *row = t->x + i * WIDE_BYTES;
+        const char *row = t->x + i * all->bytes;
 
         if (all->how.dtype == all->how.work)
             memcpy(to, row, size);
@@ -144,14 +154,14 @@ static void tile_take(const struct tiles *all, const struct tile *t,
     const char *at = t->in + bytes_to(all, first, all->of.in_apart);
 
     if (all->direct) {
-        all->loops->take[all->is_f64](t->x, at, all->of.in_apart, n, t->most);
+        all->loops->take[all->kind](t->x, at, all->of.in_apart, n, t->most);
         return;
     }
     if (all->of.count == all->wide)
         dtn_widen_rows(all->how.dtype, t->x, at, all->of.in_apart, n);
     else
         load_rows(all, t, at, n);
-    all->loops->take[all->is_f64](t->x, t->x, all->wide, n, t->most);
+    all->loops->take[all->kind](t->x, t->x, all->wide, n, t->most);
 }
 
 /* Their sums have the order, and so the bits, of those of rows. */
@@ -160,10 +170,10 @@ static void tile_exp(struct tiles *all, const struct tile *t, int64_t n,
 {
     for (int64_t i = 0; i < n; i += DTN_BLOCK) {
         const int64_t left = n - i < DTN_BLOCK ? n - i : DTN_BLOCK;
-        char *x = t->x + i * WIDE_BYTES;
+        char *x = t->x + i * all->bytes;
         char *made = all->logarithm ? all->room : x;
 
-        all->loops->exp[all->is_f64](made, x, left, t->most);
+        all->loops->exp[all->kind](made, x, left, t->most);
         dtn_total_columns(DTN_TOTAL_SUM, all->how.work, made, all->wide, left,
                           all->wide, total);
     }
@@ -174,7 +184,7 @@ static void tile_finish(const struct tiles *all, const struct tile *t,
 {
     char *at = t->out + bytes_to(all, first, all->of.out_apart);
 
-    all->loops->finish[all->is_f64](
+    all->loops->finish[all->kind](
         all->logarithm, all->direct ? at : t->x,
         all->direct ? all->of.out_apart : all->wide, t->x, n, t->most,
         t->total);
@@ -205,14 +215,14 @@ static bool tiles_totals(struct tiles *all)
                 tile_take(all, &all->tile[k], i, some(all, i));
             tile_exp(all, &all->tile[k], some(all, i), all->tile[k].total);
         }
-    return all->loops->ends(all->logarithm, all->total,
-                            all->count * all->of.count);
+    return all->loops->ends[all->kind](all->logarithm, all->total,
+                                         all->count * all->of.count);
 }
 
 /* Of several tiles the exponentials are made again; their sums are known. */
 static void tile_again(struct tiles *all, const struct tile *t, int64_t first)
 {
-    double known[WIDE(float)] = { 0 };
+    double known[WIDE_F32] = { 0 };
 
     tile_take(all, t, first, some(all, first));
     if (!all->logarithm)
@@ -229,13 +239,14 @@ static void tile_results(struct tiles *all, const struct tile *t)
 }
 
 /* How many tiles go together. */
-static int tiles_count(const struct dtn_columns *columns, int64_t wide)
+static int tiles_count(const struct tiles *all)
 {
-    const int64_t fit = SHORT / columns->n;
-    const int64_t whole = columns->count / wide;
+    const int64_t fit = SHORT_BYTES / (all->of.n * all->bytes);
+    const int64_t whole = all->of.count / all->wide;
     const int64_t count = fit < whole ? fit : whole;
+    const int64_t most = TOGETHER / all->bytes;
 
-    return count > TILES ? TILES : count > 1 ? (int)count : 1;
+    return (int)(count > most ? most : count > 1 ? count : 1);
 }
 
 static void most_begin(const struct tiles *all)
@@ -243,7 +254,7 @@ static void most_begin(const struct tiles *all)
     const int64_t n = all->count * all->wide;
 
     for (int64_t k = 0; k < n; k++)
-        if (all->is_f64)
+        if (all->kind == OF_F64)
             ((double *)(void *)all->most)[k] = (double)-INFINITY;
         else
             ((float *)(void *)all->most)[k] = -INFINITY;
@@ -252,16 +263,19 @@ static void most_begin(const struct tiles *all)
 static void tiles_begin(struct tiles *all, bool logarithm,
                         const struct dtn_columns *columns)
 {
+    static const int64_t wide[] = { WIDE_F32, WIDE_F64, WIDE_NARROW };
     const enum dtensor_dtype work = dtn_block_type(columns->dtype);
     const int64_t size = (int64_t)dtn_dtype_size(columns->dtype);
 
     all->loops = widths[dtn_width()];
     all->how = (struct dtn_storage){ columns->dtype, work, 1 };
-    all->is_f64 = work == DTENSOR_F64;
+    all->kind = work == DTENSOR_F64 ? OF_F64
+              : columns->dtype == work ? OF_F32 : OF_NARROW;
     all->logarithm = logarithm;
     all->of = *columns;
-    all->wide = work == DTENSOR_F64 ? WIDE(double) : WIDE(float);
-    all->count = tiles_count(columns, all->wide);
+    all->wide = wide[all->kind];
+    all->bytes = all->wide * (int64_t)dtn_dtype_size(work);
+    all->count = tiles_count(all);
     if (all->of.count > all->wide)
         all->of.count = all->wide;
     all->direct = all->of.count == all->wide && columns->dtype == work;
@@ -269,9 +283,9 @@ static void tiles_begin(struct tiles *all, bool logarithm,
         all->tile[k] = (struct tile){
             .in = columns->in + k * all->wide * size,
             .out = columns->out + k * all->wide * size,
-            .x = all->x + k * columns->n * WIDE_BYTES,
+            .x = all->x + k * columns->n * all->bytes,
             .total = all->total + k * all->wide,
-            .most = all->most + k * WIDE_BYTES };
+            .most = all->most + k * all->bytes };
     memset(all->total, 0, (size_t)(all->count * all->wide) * sizeof(double));
     most_begin(all);
 }
@@ -280,6 +294,8 @@ int64_t dtn_softmax_columns(bool logarithm, const struct dtn_columns *columns)
 {
     struct tiles all;                     /* initialised as far as it is used */
 
+    if (columns->n <= DTN_SOFTMAX_FEW && columns->in != columns->out)
+        return dtn_softmax_few(logarithm, columns);
     tiles_begin(&all, logarithm, columns);
     if (!tiles_totals(&all))
         return 0;
@@ -299,8 +315,8 @@ int64_t dtn_logsumexp_columns(const struct dtn_columns *columns, double sum[])
     count = all.count * all.of.count;
     for (int64_t k = 0; k < count; k++)
         sum[k] = all.total[k] +
-                 (all.is_f64 ? ((const double *)(const void *)all.most)[k]
-                             : (double)((const float *)(const void *)
-                                        all.most)[k]);
+                 (all.kind == OF_F64
+                      ? ((const double *)(const void *)all.most)[k]
+                      : (double)((const float *)(const void *)all.most)[k]);
     return count;
 }

@@ -3,7 +3,8 @@
  * Columns of a matrix, gone down at once or transposed some at a time to a
  * buffer, beside the same numbers as rows: softmax, sums so far, reductions of
  * a row at a time, and where extremes are; now and then with a NaN or -inf.
- * Then transpositions of all types, element by element.
+ * Softmax of one to nine elements, at every vector width, also in place.  Then
+ * transpositions of all types, element by element.
  *
  * Without this test, the last columns, which fill no bundle or no square of the
  * transposition, could be those of another row.
@@ -12,6 +13,7 @@
 #include "math/reduction.h"
 #include "math/select.h"
 #include "math/softmax.h"
+#include "math/width.h"
 #include "base/dtype.h"
 #include "dtensor.h"
 #include "tests/math/sample.h"
@@ -100,6 +102,55 @@ static void test_rows(enum dtensor_dtype dtype)
        dtensor_dtype_name(dtype), differ);
 }
 
+/* Softmax in place has the bits of softmax beside its input. */
+static bool in_place_agrees(bool logarithm, const struct dtn_array *in)
+{
+    static double made[10 * 600], beside[10 * 600];
+    const struct dtn_array to = dtn_array_packed(made, in->dtype, 2, in->shape);
+    const struct dtn_array other = dtn_array_packed(beside, in->dtype, 2,
+                                                    in->shape);
+
+    dtn_array_copy(&to, in);
+    dtn_softmax(logarithm, &to, &to, 0);
+    dtn_softmax(logarithm, &other, in, 0);
+    return memcmp(made, beside, (size_t)dtn_array_count(in) *
+                                dtensor_dtype_size(in->dtype)) == 0;
+}
+
+/* Columns of n elements, as many as fill no block; an infinity or a NaN in one
+ * of them, or none.
+ */
+static int few_differ(enum dtensor_dtype dtype, int64_t n, double end)
+{
+    const int64_t shape[] = { n, 1 + rand_below(&seed, 600) };
+    struct dtn_array in = sample_new(&seed, dtype, 2, shape, false);
+    int differ = 0;
+
+    sample_fill(&seed, &in, false);
+    if (end != 0)
+        dtn_store(dtype, in.data, rand_below(&seed, (int)(n * shape[1])), end);
+    for (int width = 0; width < 3 && dtn_width_force(width); width++)
+        for (int which = 0; which < 2; which++)
+            differ += case_differs(which, &in) +
+                      !in_place_agrees(which, &in);
+    dtn_width_force(-1);
+    sample_free(&in);
+    return differ;
+}
+
+static void test_few(enum dtensor_dtype dtype)
+{
+    static const double ends[] = { 0, (double)NAN, (double)INFINITY,
+                                   -(double)INFINITY };
+    int differ = 0;
+
+    for (int64_t n = 1; n <= 9; n++)
+        for (int i = 0; i < 8; i++)
+            differ += few_differ(dtype, n, ends[i % 4]);
+    ok(differ == 0, "softmax of 1 to 9 elements of %s has the bits of rows: %d "
+       "differ", dtensor_dtype_name(dtype), differ);
+}
+
 static int transposed_wrong(enum dtensor_dtype dtype)
 {
     const int64_t shape[] = { 1 + rand_below(&seed, 70),
@@ -133,6 +184,10 @@ int main(void)
     test_rows(DTENSOR_F64);
     test_rows(DTENSOR_BF16);
     test_rows(DTENSOR_F16);
+    test_few(DTENSOR_F32);
+    test_few(DTENSOR_F64);
+    test_few(DTENSOR_BF16);
+    test_few(DTENSOR_F16);
     for (int i = 0; i < 20 * DTENSOR_NDTYPES; i++)
         wrong += transposed_wrong((enum dtensor_dtype)(i % DTENSOR_NDTYPES));
     ok(wrong == 0, "transposed matrices of all types: %d elements wrong",
