@@ -68,6 +68,7 @@ static int total_lanes(int64_t n)
 
 /* Of f32, of f64, and some of bf16 and of f16. */
 struct totals_loops {
+    void (*begin)(double first, int64_t n, double total[]);
     total_f *of[4][DTN_TOTALS];
     columns_f *columns[4][DTN_TOTALS];
     exp_f *exp[2];
@@ -158,8 +159,7 @@ void dtn_total_begin(enum dtn_total kind, int64_t n, double total[])
                        : kind == DTN_TOTAL_MIN || kind == DTN_TOTAL_LEAST
                            ? (double)INFINITY : 0;
 
-    for (int64_t i = 0; i < n; i++)
-        total[i] = first;
+    widths[dtn_width()]->begin(first, n, total);
 }
 
 double dtn_total(enum dtn_total kind, enum dtensor_dtype work, const void *x,

@@ -51,6 +51,14 @@
     v##_mask_add_pd(t, v##_cmp_pd_mask(x, v##_setzero_pd(), _CMP_NEQ_UQ), t,  \
                     v##_set1_pd(1))
 
+/* The first step of a lane.  0 + x is x but for -0, and a total is never -0. */
+#define MORE_BEGIN(v, t, x) (x)
+#define MORE_PRODUCT_BEGIN(v, t, x) (x)
+#define MORE_SIZE_BEGIN MORE_SIZE
+#define MORE_SQUARE_BEGIN MORE_SQUARE
+#define MORE_APART_BEGIN MORE_APART
+#define MORE_COUNT_BEGIN MORE_COUNT
+
 /* The lower ones of 8 vector elements: n, none or all. */
 LANES_TARGET INLINE __mmask8 LANES_NAME(some_of_8)(int64_t n)
 {
@@ -141,7 +149,9 @@ LANES_TARGET INLINE __mmask8 LANES_NAME(some_of_8)(int64_t n)
         const __m256d t = _mm256_set1_pd(first);                              \
                                                                               \
         (void)m;                                                              \
-        return i < n ? more(_mm256, t, LOAD_4_##kind(some, x + i * apart)) : t;\
+        if (i >= n)                                                           \
+            return t;                                                         \
+        return more##_BEGIN(_mm256, t, LOAD_4_##kind(some, x + i * apart));   \
     }                                                                         \
     LANES_TARGET INLINE void LANES_NAME(name##_four_##kind)(                  \
         const T *x, int64_t apart, int64_t n, __mmask8 some, double total[])  \

@@ -260,7 +260,15 @@ LANES_TARGET static double LANES_NAME(squares_f32)(
     AT(SQUARES, squares##of, kind), AT(MAX, max##of, kind),                   \
     AT(MIN, min##of, kind) }
 
+LANES_TARGET static void LANES_NAME(begin)(double first, int64_t n,
+                                           double total[])
+{
+    for (int64_t i = 0; i < n; i++)
+        total[i] = first;
+}
+
 static const struct totals_loops LANES_NAME(loops) = {
+    .begin = LANES_NAME(begin),
     .of = { ROW(f32, squares), ROW(f64, apart), NARROW(bf16, ), NARROW(f16, ) },
     .columns = { COLUMNS(f32), COLUMNS(f64), NARROW(bf16, _columns),
                  NARROW(f16, _columns) },
@@ -286,6 +294,12 @@ static const struct totals_loops LANES_NAME(loops) = {
 #undef MORE_SQUARE
 #undef MORE_APART
 #undef MORE_COUNT
+#undef MORE_BEGIN
+#undef MORE_PRODUCT_BEGIN
+#undef MORE_SIZE_BEGIN
+#undef MORE_SQUARE_BEGIN
+#undef MORE_APART_BEGIN
+#undef MORE_COUNT_BEGIN
 #undef FOLD_4
 #undef FOLD_REST
 #undef FOLD_32
