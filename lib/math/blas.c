@@ -132,19 +132,21 @@ static bool core_is_wide(const char *core)
     return false;
 }
 
-bool dtn_blas_behind(void)
+bool dtn_blas_behind(bool slow)
 {
 #ifdef DTN_WIDTHS
     return dtn_blas_ok() && !blas.asked && blas.alone && blas.core[0] &&
-           dtn_width() == DTN_WIDTHS - 1 && !core_is_wide(blas.core);
+           dtn_width() == DTN_WIDTHS - 1 &&
+           (slow || !core_is_wide(blas.core));
 #else
+    (void)slow;
     return false;
 #endif
 }
 
 void dtn_blas_describe(char *text, size_t size)
 {
-    const bool behind = dtn_blas_behind();
+    const bool behind = dtn_blas_behind(false);
     const char *open = blas.core && blas.core[0] ? " (kernels for " : "";
     const char *core = blas.core ? blas.core : "";
 

@@ -11,10 +11,11 @@
 /* Is there a BLAS?  The first call loads it. */
 bool dtn_blas_ok(void);
 
-/* Has this CPU wider vectors than the BLAS uses?  Then own loops are faster.
- * Not if it has several threads, or DTN_BLAS of the environment names it.
+/* Are own loops faster: has this CPU AVX-512, and are the vectors of the BLAS
+ * narrower, or is the product `slow` for a BLAS with AVX-512, too?  Not if it
+ * has several threads, or DTN_BLAS of the environment names it.
  */
-bool dtn_blas_behind(void);
+bool dtn_blas_behind(bool slow);
 
 /* One line about the two: "libopenblas.so.0 (kernels for Haswell) multiplies
  * matrices".

@@ -119,13 +119,21 @@ static bool tiles_take(const struct product *p)
     return product_is_float(p, TILES_LEAST) && p->n >= 16 && p->m >= 4;
 }
 
+/* OpenBLAS copies a transposed second factor of f32 slowly. */
+static bool product_is_slow(const struct product *p)
+{
+    return p->work == DTENSOR_F32 && p->b[0] == 1 && p->b[1] != 1 &&
+           p->m >= 16 && p->n >= 64;
+}
+
 /* Are the tiles faster than the BLAS?  They are 32 columns wide, and a BLAS
  * would need copies of narrow floats as f32.
  */
 static bool tiles_win(const struct product *p)
 {
     return tiles_take(p) &&
-           (p->dtype != p->work || (p->n >= 32 && dtn_blas_behind()));
+           (p->dtype != p->work ||
+            (p->n >= 32 && dtn_blas_behind(product_is_slow(p))));
 }
 
 static bool product_by_blas(const struct product *p)
