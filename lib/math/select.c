@@ -10,6 +10,7 @@
 #include "math/select.h"
 #include "math/loop.h"
 #include "math/pointwise.h"
+#include "math/width.h"
 #include "base/dtype.h"
 #include "dtensor.h"
 
@@ -26,29 +27,21 @@ static int64_t index_at(const struct dtn_loop *loop, int array, int64_t i)
                                   : *(const int32_t *)at;
 }
 
-/* Are all n numbers of the run from 0 to size - 1?  Of those that are, neither
- * x nor size - 1 - x has a sign.
- */
-#define WITHIN(T, U)                                                          \
-    static bool within_##T(const void *run, int64_t n, int64_t size)          \
-    {                                                                         \
-        const U *x = run, last = (U)(size - 1);                               \
-        U signs = 0;                                                          \
-                                                                              \
-        for (int64_t i = 0; i < n; i++)                                       \
-            signs |= x[i] | (last - x[i]);                                    \
-        return signs >> (8 * sizeof signs - 1) == 0;                          \
-    }
+/* Are all n numbers of the run from 0 to size - 1?  Of i32, of i64. */
+struct select_loops {
+    bool (*within[2])(const void *run, int64_t n, int64_t size);
+};
 
-WITHIN(int64_t, uint64_t)
-WITHIN(int32_t, uint32_t)
+#define LANES_FILE "math/select_lanes.h"
+#define LANES_LOOPS struct select_loops
+#include "math/width_lanes.h"
 
 static bool run_within(const struct dtn_loop *loop, int64_t size)
 {
-    if (loop->step[0] != 1 || size < 1)
-        return false;
-    return loop->size[0] == 8 ? within_int64_t(loop->at[0], loop->run, size)
-         : size <= INT32_MAX && within_int32_t(loop->at[0], loop->run, size);
+    const bool wide = loop->size[0] == 8;
+
+    return loop->step[0] == 1 && size >= 1 && (wide || size <= INT32_MAX) &&
+           widths[dtn_width()]->within[wide](loop->at[0], loop->run, size);
 }
 
 int64_t dtn_index_wrong(const struct dtn_array *index, int64_t size,
@@ -162,6 +155,12 @@ void dtn_embedding_backward(const struct dtn_array *table,
 
 enum { ELEMENT, WHERE, TABLE };
 
+#if defined(__GNUC__) && !defined(__clang__)
+#define UNROLLED _Pragma("GCC unroll 8")
+#else
+#define UNROLLED
+#endif
+
 /* A walk over elements and their indices; TABLE stays where the dimension
  * begins.
  */
@@ -187,22 +186,37 @@ static char *loop_at(const struct dtn_loop *loop, int array, int64_t i)
                              (int64_t)loop->size[array];
 }
 
+/* Of one row of the table, indices of i64 that are side by side? */
+static bool run_simple(const struct dtn_loop *loop, int64_t stride)
+{
+    return loop->step[ELEMENT] == 1 && loop->step[TABLE] == 0 && stride == 1 &&
+           loop->step[WHERE] == 1 && loop->size[WHERE] == 8;
+}
+
 /* The element of the run of the table that is `found` strides on; 0: it is of
- * another rank.  The inner loop has constants for indices of i64 that are side
- * by side, and for one row of the table.
+ * another rank.  SOME elements of a simple run of which none is have a loop
+ * without that question.
  */
+enum { SOME = 256 };
 #define GATHER(bytes, T)                                                      \
-    static inline void gather_run_##bytes(                                    \
-        T *out, int64_t to, const char *index, int64_t index_step, bool wide, \
+    static void gather_simple_##bytes(T *out, const int64_t *index,           \
+                                      const T *table, int64_t run)            \
+    {                                                                         \
+        UNROLLED                                                              \
+        for (int64_t i = 0; i < run; i++)                                     \
+            out[i] = table[index[i]];                                         \
+    }                                                                         \
+    static void gather_run_##bytes(                                           \
+        T *out, int64_t to, const void *index, int64_t index_step, bool wide, \
         const T *table, int64_t step, int64_t stride, int64_t run, int64_t n, \
         int64_t first)                                                        \
     {                                                                         \
         static const T none;                                                  \
                                                                               \
         for (int64_t i = 0; i < run; i++) {                                   \
-            const char *at = index + i * index_step;                          \
-            const int64_t found = (wide ? *(const int64_t *)at                \
-                                        : *(const int32_t *)at) - first;      \
+            const int64_t found =                                             \
+                (wide ? ((const int64_t *)index)[i * index_step]              \
+                      : ((const int32_t *)index)[i * index_step]) - first;    \
                                                                               \
             out[i * to] = (uint64_t)found < (uint64_t)n                       \
                 ? table[i * step + found * stride] : none;                    \
@@ -211,20 +225,25 @@ static char *loop_at(const struct dtn_loop *loop, int array, int64_t i)
     static void gather_##bytes(const struct dtn_loop *loop, int64_t stride,   \
                                int64_t n, int64_t first)                      \
     {                                                                         \
+        const bool simple = first == 0 && n > 0 && run_simple(loop, stride);  \
+        const int64_t most = simple ? SOME : loop->run;                       \
         const int64_t to = loop->step[ELEMENT], step = loop->step[TABLE];     \
-        const int64_t size = (int64_t)loop->size[WHERE];                      \
-        const int64_t index_step = loop->step[WHERE] * size;                  \
+        const bool wide = loop->size[WHERE] == 8;                             \
         const T *table = (const void *)loop->at[TABLE];                       \
         T *out = (void *)loop->at[ELEMENT];                                   \
                                                                               \
-        if (to == 1 && index_step == 8 && size == 8 && step == 0 &&           \
-            stride == 1)                                                      \
-            gather_run_##bytes(out, 1, loop->at[WHERE], 8, true, table, 0, 1, \
-                               loop->run, n, first);                          \
-        else                                                                  \
-            gather_run_##bytes(out, to, loop->at[WHERE], index_step,          \
-                               size == 8, table, step, stride, loop->run, n,  \
-                               first);                                        \
+        for (int64_t i = 0; i < loop->run; i += most) {                       \
+            const int64_t left = loop->run - i;                               \
+            const int64_t count = left < most ? left : most;                  \
+            const void *index = loop_at(loop, WHERE, i);                      \
+                                                                              \
+            if (simple && widths[dtn_width()]->within[1](index, count, n))    \
+                gather_simple_##bytes(out + i, index, table, count);          \
+            else                                                              \
+                gather_run_##bytes(out + i * to, to, index,                   \
+                                   loop->step[WHERE], wide, table + i * step, \
+                                   step, stride, count, n, first);            \
+        }                                                                     \
     }
 
 struct gather_pair { uint64_t part[2]; };

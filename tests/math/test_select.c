@@ -194,6 +194,35 @@ static int gather_wrong(enum dtensor_dtype dtype)
     return wrong;
 }
 
+/* Rows without gaps of several blocks: in some all indices are those of this
+ * rank, in some one is not.
+ */
+static int long_gather_wrong(enum dtensor_dtype dtype)
+{
+    const int64_t shape[] = { 3, 600 }, wide[] = { 3, 40 };
+    struct dtn_array in = sample_new(&seed, dtype, 2, wide, false);
+    struct dtn_array out = sample_new(&seed, dtype, 2, shape, false);
+    struct dtn_array where = sample_new(&seed, DTENSOR_I64, 2, shape, false);
+    int64_t index[DTENSOR_MAX_DIMS] = { 0 }, *row = where.data;
+    int wrong = 0;
+
+    sample_fill(&seed, &in, false);
+    for (int i = 0; i < 1800; i++)
+        row[i] = rand_below(&seed, 40);
+    row[rand_below(&seed, 1800)] = rand_below(&seed, 42) - 1;
+    dtn_array_gather(&out, &in, 1, &where, 0);
+    do {
+        const int64_t i = row[index[0] * 600 + index[1]];
+        const int64_t at[] = { index[0], i };
+
+        wrong += !same(&out, index, &in, at, i >= 0 && i < 40);
+    } while (sample_next(&out, index));
+    sample_free(&in);
+    sample_free(&where);
+    sample_free(&out);
+    return wrong;
+}
+
 static int scatter_wrong(enum dtensor_dtype dtype, bool adds)
 {
     const int64_t shape[] = { 4, 6 }, wide[] = { 5, 6 };
@@ -244,7 +273,7 @@ static void test_index(void)
                           dtype != DTENSOR_BOOL;
 
         selected += select_wrong(dtype);
-        gathered += gather_wrong(dtype);
+        gathered += gather_wrong(dtype) + long_gather_wrong(dtype);
         scattered += scatter_wrong(dtype, adds);
     }
     ok(selected == 0, "slices by index: %d wrong", selected);
