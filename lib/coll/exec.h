@@ -2,6 +2,7 @@
 #ifndef DTN_COLL_EXEC_H
 #define DTN_COLL_EXEC_H
 
+#include "base/ranks.h"
 #include "dtensor.h"
 
 #include <stdbool.h>
@@ -34,6 +35,9 @@ void dtn_exec_destroy(struct dtn_exec *exec);
 int dtn_exec_set_window(struct dtn_exec *exec, const struct dtn_call *call,
                         struct dtensor_error *err);
 const struct dtn_sched *dtn_exec_sched(const struct dtn_exec *exec);
+
+/* The positions that its steps name, and that of this rank. */
+struct dtn_ranks dtn_exec_met(const struct dtn_exec *exec);
 
 /* Connect to the ranks that the schedule names; otherwise the first run does
  * so.

@@ -33,14 +33,21 @@ static inline int dtn_cached_run(const struct dtn_cached_exec *cached,
                         err);
 }
 
-/* Run a call that was found earlier. */
+/* A call that was found earlier is made again. */
+static inline void dtn_cached_touch(struct dtensor_ctx *ctx,
+                                    struct dtn_cached_exec *cached)
+{
+    dtn_lru_touch(&dtn_coll_of(ctx)->execs, &cached->entry);
+    dtn_last_plan_is(&ctx->last_plan, cached->text);
+}
+
+/* Run it. */
 static inline int dtn_cached_again(struct dtensor_ctx *ctx,
                                    struct dtn_cached_exec *cached,
                                    const void *in, void *out, uint32_t number,
                                    struct dtensor_error *err)
 {
-    dtn_lru_touch(&dtn_coll_of(ctx)->execs, &cached->entry);
-    dtn_last_plan_is(&ctx->last_plan, cached->text);
+    dtn_cached_touch(ctx, cached);
     return dtn_cached_run(cached, in, out, number, err);
 }
 

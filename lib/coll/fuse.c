@@ -7,11 +7,14 @@
  * saves, so larger calls run one by one.
  *
  * What runs as one is a unit.  dtensor_group_end() waits for all units;
- * dtensor_group_start() appends a request that ends after theirs.
+ * dtensor_group_start() appends a request that ends after theirs.  If messages
+ * are the only unit, and lie where they are sent from and received, the end
+ * runs them as a call, and the start makes one request of them (recorded.c).
  */
 #include "base/compiler.h"
 #include "base/error.h"
 #include "coll/exec.h"
+#include "coll/execs.h"
 #include "coll/message.h"
 #include "coll/recorded.h"
 #include "coll/request.h"
@@ -169,49 +172,68 @@ static int unit_result(const struct dtn_fused *unit, struct dtensor_error *err)
     return request->rc;
 }
 
-/* All units of a group, while they run: a request that ends after theirs. */
-struct group {
-    struct dtensor_request request;
-    struct dtn_recorded *recorded; /* the calls; unit 0 has all messages      */
-    int nunits;
-};
+/* Run the messages, which are the only unit; or let the caller start them, if
+ * they can run again as they are.
+ */
+static int group_messages(struct dtensor_ctx *ctx,
+                          struct dtn_recorded *recorded, bool now,
+                          struct dtensor_error *err)
+{
+    struct dtn_fused *unit = &recorded->units[0];
+    const bool packed = unit->packed[DTN_IN] || unit->packed[DTN_OUT];
+    int rc;
+
+    if (!now && packed)
+        return dtn_messages_start(ctx, unit, err);
+    rc = dtn_messages_find(ctx, unit, err);
+    if (rc == 0 && now)
+        rc = dtn_cached_run(recorded->run.cached, recorded->run.in,
+                            recorded->run.out, 0, err);
+    if (rc != 0)
+        return rc;
+    if (!packed)
+        recorded->nlast = recorded->n;
+    return dtn_messages_unpack(ctx, unit, recorded->edges, err);
+}
 
 /* Start the units.  If there are messages only, `now` runs them. */
-static int group_units(struct dtensor_ctx *ctx, struct group *group, bool now,
-                       struct dtensor_error *err)
+static int group_units(struct dtensor_ctx *ctx, struct dtn_recorded *recorded,
+                       bool now, struct dtensor_error *err)
 {
-    struct dtn_recorded *recorded = group->recorded;
     struct dtn_fused *units = recorded->units;
     int nmessages = 0, rc = 0;
 
-    group->nunits = 1;
+    recorded->nunits = 1;
     units[0] = (struct dtn_fused){ .request = NULL };
     for (int i = 0; i < recorded->n; i++) {
         if (dtn_recorded_is_message(&recorded->items[i]))
             nmessages++;
         else
-            group->nunits = units_add(units, group->nunits, recorded->items, i);
+            recorded->nunits = units_add(units, recorded->nunits,
+                                         recorded->items, i);
     }
-    for (int u = 1; rc == 0 && u < group->nunits; u++)
+    for (int u = 1; rc == 0 && u < recorded->nunits; u++)
         rc = unit_start(ctx, &units[u], err);
     if (rc != 0 || nmessages == 0)
         return rc;
-    return now && group->nunits == 1
-         ? dtn_messages_run(ctx, &units[0], recorded->edges, err)
-         : dtn_messages_start(ctx, &units[0], recorded->edges, err);
+    rc = dtn_messages_make(ctx, &units[0], recorded->edges, err);
+    if (rc != 0)
+        return rc;
+    return recorded->nunits == 1
+         ? group_messages(ctx, recorded, now, err)
+         : dtn_messages_start(ctx, &units[0], err);
 }
 
 /* Copy what was received to its place.  All units have ended, or with `waits`
  * it waits for them.  Returns `rc`, or if that is 0 the first error of a unit.
  */
-static int group_unpack(struct dtensor_ctx *ctx, const struct group *group,
+static int group_unpack(struct dtensor_ctx *ctx, struct dtn_recorded *recorded,
                         bool waits, int rc, struct dtensor_error *err)
 {
     struct dtn_recorded *open = dtn_coll_of(ctx)->recorded;
-    struct dtn_recorded *recorded = group->recorded;
 
     dtn_coll_of(ctx)->recorded = recorded;
-    for (int u = 0; u < group->nunits; u++) {
+    for (int u = 0; u < recorded->nunits; u++) {
         struct dtn_fused *unit = &recorded->units[u];
         struct dtensor_error *first = rc == 0 ? err : NULL;
         int done = waits ? dtensor_wait(unit->request, first)
@@ -231,7 +253,7 @@ static int group_unpack(struct dtensor_ctx *ctx, const struct group *group,
 /* Close the group, and start its units, or run them `now`.  After an error they
  * have ended.
  */
-static int group_close(struct dtensor_ctx *ctx, struct group *group, bool now,
+static int group_close(struct dtensor_ctx *ctx, bool now,
                        struct dtensor_error *err)
 {
     struct dtn_recorded *recorded = dtn_coll_of(ctx)->recorded;
@@ -240,14 +262,13 @@ static int group_close(struct dtensor_ctx *ctx, struct group *group, bool now,
     if (!recorded)
         return dtn_fail(err, DTENSOR_EINVAL, "group: none was begun "
                         "(dtensor_group_begin() comes first)");
-    group->recorded = recorded;
-    recorded->last.cached = NULL;
+    recorded->nlast = recorded->nunits = 0;
     rc = dtn_recorded_room(ctx, err);
     if (rc == 0)
-        rc = group_units(ctx, group, now, err);
+        rc = group_units(ctx, recorded, now, err);
     dtn_coll_of(ctx)->recorded = NULL;
     if (rc != 0) {
-        group_unpack(ctx, group, true, rc, NULL);
+        group_unpack(ctx, recorded, true, rc, NULL);
         dtn_recorded_keep(ctx, recorded);
     }
     return rc;
@@ -256,13 +277,13 @@ static int group_close(struct dtensor_ctx *ctx, struct group *group, bool now,
 static DTN_NOINLINE int group_run(struct dtensor_ctx *ctx,
                                   struct dtensor_error *err)
 {
-    struct group group = { .nunits = 0 };
-    int rc = group_close(ctx, &group, true, err);
+    struct dtn_recorded *recorded = dtn_coll_of(ctx)->recorded;
+    int rc = group_close(ctx, true, err);
 
     if (rc != 0)
         return rc;
-    rc = group_unpack(ctx, &group, true, 0, err);
-    dtn_recorded_keep(ctx, group.recorded);
+    rc = group_unpack(ctx, recorded, true, 0, err);
+    dtn_recorded_keep(ctx, recorded);
     return rc;
 }
 
@@ -285,21 +306,21 @@ static int group_begin(struct dtensor_request *request,
 static int group_poll(struct dtensor_request *request,
                       struct dtensor_error *err)
 {
-    struct group *group = (struct group *)request;
-    const struct dtn_fused *units = group->recorded->units;
+    struct dtn_recorded *recorded = (struct dtn_recorded *)request;
+    const struct dtn_fused *units = recorded->units;
 
-    for (int u = 0; u < group->nunits; u++)
+    for (int u = 0; u < recorded->nunits; u++)
         if (units[u].request && !units[u].request->done)
             return DTENSOR_EAGAIN;
-    return group_unpack(request->ctx, group, false, 0, err);
+    return group_unpack(request->ctx, recorded, false, 0, err);
 }
 
 static void group_ended(struct dtensor_request *request)
 {
-    const struct group *group = (struct group *)request;
+    struct dtn_recorded *recorded = (struct dtn_recorded *)request;
 
-    for (int u = 0; u < group->nunits; u++)
-        unit_free_packed(request->ctx, &group->recorded->units[u]);
+    for (int u = 0; u < recorded->nunits; u++)
+        unit_free_packed(request->ctx, &recorded->units[u]);
 }
 
 /* The requests of the units are not freed earlier: a blocking call finishes the
@@ -307,11 +328,11 @@ static void group_ended(struct dtensor_request *request)
  */
 static void group_release(struct dtensor_request *request)
 {
-    const struct group *group = (struct group *)request;
+    struct dtn_recorded *recorded = (struct dtn_recorded *)request;
 
-    for (int u = 0; u < group->nunits; u++)
-        dtensor_wait(group->recorded->units[u].request, NULL);
-    dtn_recorded_keep(request->ctx, group->recorded);
+    for (int u = 0; u < recorded->nunits; u++)
+        dtensor_wait(recorded->units[u].request, NULL);
+    dtn_recorded_keep(request->ctx, recorded);
 }
 
 static const struct dtn_request_ops group_work = {
@@ -323,23 +344,21 @@ int dtn_recorded_start(struct dtensor_ctx *ctx,
                        struct dtensor_request **requestp,
                        struct dtensor_error *err)
 {
-    struct group *group = calloc(1, sizeof *group);
-    int rc;
+    struct dtn_recorded *recorded = dtn_coll_of(ctx)->recorded;
+    struct dtensor_request *request;
+    int rc = recorded && dtn_recorded_repeats(recorded)
+           ? 0 : group_close(ctx, false, err);
 
-    if (!group) {
-        dtn_recorded_destroy(dtn_coll_of(ctx)->recorded);
-        dtn_coll_of(ctx)->recorded = NULL;
-        return dtn_recorded_nomem(ctx, sizeof *group, err);
-    }
-    rc = group_close(ctx, group, false, err);
-    if (rc != 0) {
-        free(group);
+    if (rc != 0)
         return rc;
-    }
-    group->request.work = &group_work;
-    group->request.ctx = ctx;
+    if (dtn_recorded_repeats(recorded))
+        return dtn_recorded_restart(ctx, recorded, requestp, err);
+    request = &recorded->run.request;
+    request->work = &group_work;
+    request->ctx = ctx;
+    request->ranks.n = 0;
     dtn_ctx_hold(ctx);
-    *requestp = &group->request;
-    dtn_request_start(&group->request);
+    *requestp = request;
+    dtn_request_start(request);
     return 0;
 }

@@ -146,7 +146,7 @@ static bool message_is_next(const struct dtn_recorded *recorded,
 {
     const struct dtn_recorded_call *last = &recorded->items[recorded->n];
 
-    return recorded->last.cached && recorded->n < recorded->last.n
+    return recorded->n < recorded->nlast
         && last->group == group && last->position == message->peer
         && last->in == message->in && last->out == message->out
         && last->call.count == message->count
@@ -381,12 +381,11 @@ static int side_make(struct dtensor_ctx *ctx, struct dtn_fused *unit,
     return sent ? side_copy(ctx, unit, edges, true, err) : 0;
 }
 
-/* Make one call of all sends and receives, from `in` to `out`. */
-static int messages_make(struct dtensor_ctx *ctx, struct dtn_fused *unit,
-                         struct dtn_edge edges[], const unsigned char **inp,
-                         const unsigned char **outp, struct dtensor_error *err)
+int dtn_messages_make(struct dtensor_ctx *ctx, struct dtn_fused *unit,
+                      struct dtn_edge edges[], struct dtensor_error *err)
 {
     struct dtn_recorded *recorded = dtn_coll_of(ctx)->recorded;
+    const unsigned char *in = NULL, *out = NULL;
     int rc;
 
     unit->call = (struct dtn_call){ .coll = DTN_COLL_PAIRS,
@@ -401,9 +400,11 @@ static int messages_make(struct dtensor_ctx *ctx, struct dtn_fused *unit,
             return dtn_fail(err, DTENSOR_EMISMATCH, "group: what this rank %d "
                             "sends itself is not what it receives from itself",
                             ctx->world.rank);
-    rc = side_make(ctx, unit, edges, true, inp, err);
+    rc = side_make(ctx, unit, edges, true, &in, err);
     if (rc == 0)
-        rc = side_make(ctx, unit, edges, false, outp, err);
+        rc = side_make(ctx, unit, edges, false, &out, err);
+    recorded->run.in = in;
+    recorded->run.out = (void *)(uintptr_t)out;
     for (int e = 0; e < unit->call.nedges; e++) {
         edges[e].sends = edges[e].sends > 0;
         edges[e].receives = edges[e].receives > 0;
@@ -411,41 +412,24 @@ static int messages_make(struct dtensor_ctx *ctx, struct dtn_fused *unit,
     return rc;
 }
 
-int dtn_messages_start(struct dtensor_ctx *ctx, struct dtn_fused *unit,
-                       struct dtn_edge edges[], struct dtensor_error *err)
+int dtn_messages_find(struct dtensor_ctx *ctx, struct dtn_fused *unit,
+                      struct dtensor_error *err)
 {
+    struct dtn_call_request *run = &dtn_coll_of(ctx)->recorded->run;
     struct dtn_group everyone = group_everyone(ctx);
-    const unsigned char *in = NULL, *out = NULL;
-    int rc = messages_make(ctx, unit, edges, &in, &out, err);
 
-    return rc != 0 ? rc
-         : dtn_call_start(&everyone, &unit->call, in, (void *)(uintptr_t)out,
-                          &unit->request, err);
+    return dtn_call_find(&everyone, &unit->call, run->in, run->out,
+                         &run->cached, err);
 }
 
-int dtn_messages_run(struct dtensor_ctx *ctx, struct dtn_fused *unit,
-                     struct dtn_edge edges[], struct dtensor_error *err)
+int dtn_messages_start(struct dtensor_ctx *ctx, struct dtn_fused *unit,
+                       struct dtensor_error *err)
 {
-    struct dtn_recorded *recorded = dtn_coll_of(ctx)->recorded;
+    struct dtn_call_request *run = &dtn_coll_of(ctx)->recorded->run;
     struct dtn_group everyone = group_everyone(ctx);
-    const unsigned char *in = NULL, *from = NULL;
-    struct dtn_cached_exec *cached;
-    int rc = messages_make(ctx, unit, edges, &in, &from, err);
-    void *out = (void *)(uintptr_t)from;
 
-    if (rc == 0)
-        rc = dtn_call_find(&everyone, &unit->call, in, out, &cached, err);
-    if (rc == 0)
-        rc = dtn_cached_run(cached, in, out, 0, err);
-    if (rc != 0)
-        return rc;
-    if (!unit->packed[DTN_IN] && !unit->packed[DTN_OUT]) {
-        recorded->last.cached = cached;
-        recorded->last.in = in;
-        recorded->last.out = out;
-        recorded->last.n = recorded->n;
-    }
-    return dtn_messages_unpack(ctx, unit, edges, err);
+    return dtn_call_start(&everyone, &unit->call, run->in, run->out,
+                          &unit->request, err);
 }
 
 int dtn_messages_unpack(struct dtensor_ctx *ctx, const struct dtn_fused *unit,

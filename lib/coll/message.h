@@ -32,14 +32,16 @@ struct dtn_fused {
     unsigned char *packed[2];     /* packed IN, OUT; NULL: not packed         */
 };
 
-/* run, start: all recorded messages as one call; `edges` has room for one edge
- * for each message.  unpack: when what was started has ended, copy packed data
- * to its place.
+/* make: one call of all recorded messages, and its buffers; `edges` has room
+ * for one edge for each message.  find: its executable.  start: a request of
+ * it.  unpack: when it has ended, copy packed data to its place.
  */
-int dtn_messages_run(struct dtensor_ctx *ctx, struct dtn_fused *unit,
-                     struct dtn_edge edges[], struct dtensor_error *err);
+int dtn_messages_make(struct dtensor_ctx *ctx, struct dtn_fused *unit,
+                      struct dtn_edge edges[], struct dtensor_error *err);
+int dtn_messages_find(struct dtensor_ctx *ctx, struct dtn_fused *unit,
+                      struct dtensor_error *err);
 int dtn_messages_start(struct dtensor_ctx *ctx, struct dtn_fused *unit,
-                       struct dtn_edge edges[], struct dtensor_error *err);
+                       struct dtensor_error *err);
 int dtn_messages_unpack(struct dtensor_ctx *ctx, const struct dtn_fused *unit,
                         struct dtn_edge edges[], struct dtensor_error *err);
 

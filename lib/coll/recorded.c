@@ -7,28 +7,35 @@
  * that exchanges the halos of three fields in turn makes three groups again and
  * again.  If its first message is that of another kept group, it becomes that
  * one.  While its messages are those of the kept group, nothing is recorded; if
- * all are, what that group ran is run again, without another check (repeat.h).
- * Otherwise it only uses the memory.
+ * all are, what that group ran is run or started again, without another check
+ * (repeat.h).  Otherwise it only uses the memory.  A started group is kept when
+ * it was awaited.
  */
 #include "coll/recorded.h"
 #include "base/array.h"
 #include "base/error.h"
 #include "coll/exec.h"
+#include "coll/exec/run.h"
 #include "coll/execs.h"
 #include "coll/message.h"
+#include "coll/request.h"
 #include "coll/state.h"
 #include "job/await.h"
 #include "job/ctx.h"
 #include "job/group.h"
 #include "sched/call.h"
+#include "sched/fingerprint.h"
 #include "dtensor.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-int dtn_recorded_nomem(struct dtensor_ctx *ctx, size_t bytes,
-                       struct dtensor_error *err)
+/* There is no memory for a group: tell the other ranks, which may have begun
+ * theirs and wait.
+ */
+static int recorded_nomem(struct dtensor_ctx *ctx, size_t bytes,
+                          struct dtensor_error *err)
 {
     const struct dtn_group all = { .ctx = ctx, .n = ctx->world.size };
     struct dtensor_error why;
@@ -75,7 +82,7 @@ static void recorded_renew(struct dtn_coll_state *coll)
     struct dtn_recorded *other;
     int i = 0;
 
-    while (i < coll->nkept && coll->kept[i]->last.cached)
+    while (i < coll->nkept && coll->kept[i]->nlast > 0)
         i++;
     if (i < coll->nkept) {
         recorded_swap(coll, kept_take(coll, i));
@@ -111,7 +118,7 @@ int dtn_recorded_begin(struct dtensor_ctx *ctx, struct dtensor_error *err)
     coll->recorded = coll->nkept > 0 ? kept_take(coll, 0)
                                      : calloc(1, sizeof *coll->recorded);
     return coll->recorded
-         ? 0 : dtn_recorded_nomem(ctx, sizeof *coll->recorded, err);
+         ? 0 : recorded_nomem(ctx, sizeof *coll->recorded, err);
 }
 
 /* This group is none of those that are kept.  A program that loads CUDA in the
@@ -121,11 +128,11 @@ static void recorded_differs(struct dtensor_ctx *ctx)
 {
     struct dtn_coll_state *coll = dtn_coll_of(ctx);
 
-    if (coll->recorded->n == 0 || coll->recorded->last.cached)
+    if (coll->recorded->n == 0 || coll->recorded->nlast > 0)
         dtn_ctx_look_out(ctx);
-    if (coll->recorded->n == 0 && coll->recorded->last.cached)
+    if (coll->recorded->n == 0 && coll->recorded->nlast > 0)
         recorded_renew(coll);
-    coll->recorded->last.cached = NULL;
+    coll->recorded->nlast = 0;
 }
 
 static int recorded_append(struct dtensor_ctx *ctx,
@@ -136,7 +143,7 @@ static int recorded_append(struct dtensor_ctx *ctx,
 
     if (!dtn_array_reserve(&recorded->items, &recorded->capacity,
                            recorded->n + 1, sizeof *item))
-        return dtn_recorded_nomem(ctx, sizeof *item, err);
+        return recorded_nomem(ctx, sizeof *item, err);
     recorded->items[recorded->n] = *item;
     recorded->items[recorded->n++].next = -1;
     return 0;
@@ -179,12 +186,12 @@ int dtn_recorded_room(struct dtensor_ctx *ctx, struct dtensor_error *err)
     recorded->edges = calloc(n, sizeof *recorded->edges);
     recorded->room = recorded->units && recorded->edges ? (int)n : 0;
     return recorded->room > 0
-         ? 0 : dtn_recorded_nomem(ctx, n * sizeof *recorded->units, err);
+         ? 0 : recorded_nomem(ctx, n * sizeof *recorded->units, err);
 }
 
 bool dtn_recorded_repeats(const struct dtn_recorded *recorded)
 {
-    return recorded->last.cached && recorded->n == recorded->last.n;
+    return recorded->nlast > 0 && recorded->n == recorded->nlast;
 }
 
 int dtn_recorded_again(struct dtensor_ctx *ctx, struct dtensor_error *err)
@@ -193,8 +200,49 @@ int dtn_recorded_again(struct dtensor_ctx *ctx, struct dtensor_error *err)
 
     dtn_coll_of(ctx)->recorded = NULL;
     dtn_recorded_keep(ctx, recorded);
-    return dtn_cached_again(ctx, recorded->last.cached, recorded->last.in,
-                            recorded->last.out, 0, err);
+    return dtn_cached_again(ctx, recorded->run.cached, recorded->run.in,
+                            recorded->run.out, 0, err);
+}
+
+/* The executable is held until now, so that it is not evicted while no kept
+ * group names it.  dtensor_fini() has freed it.
+ */
+static void restarted_release(struct dtensor_request *request)
+{
+    struct dtn_recorded *recorded = (struct dtn_recorded *)request;
+
+    if (!request->ctx->finished)
+        recorded->run.cached->entry.holders--;
+    dtn_recorded_keep(request->ctx, recorded);
+}
+
+static const struct dtn_request_ops restarted_work = {
+    .begin = dtn_call_begin, .poll = dtn_call_poll, .release = restarted_release
+};
+
+int dtn_recorded_restart(struct dtensor_ctx *ctx, struct dtn_recorded *recorded,
+                         struct dtensor_request **requestp,
+                         struct dtensor_error *err)
+{
+    struct dtn_call_request *run = &recorded->run;
+    int rc = dtn_run_alone(ctx, err);
+
+    dtn_coll_of(ctx)->recorded = NULL;
+    if (rc != 0) {
+        dtn_recorded_keep(ctx, recorded);
+        return rc;
+    }
+    dtn_cached_touch(ctx, run->cached);
+    run->exec = run->cached->exec;
+    run->fingerprint = dtn_fingerprint_numbered(run->cached->fingerprint, 0);
+    run->request.work = &restarted_work;
+    run->request.ctx = ctx;
+    run->request.ranks = dtn_exec_met(run->exec);
+    run->cached->entry.holders++;
+    dtn_ctx_hold(ctx);
+    *requestp = &run->request;
+    dtn_request_start(&run->request);
+    return 0;
 }
 
 void dtn_recorded_destroy(struct dtn_recorded *recorded)

@@ -2,13 +2,13 @@
 #ifndef DTN_COLL_RECORDED_H
 #define DTN_COLL_RECORDED_H
 
+#include "coll/request.h"
 #include "sched/call.h"
 #include "dtensor.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
-struct dtn_cached_exec;
 struct dtn_fused;
 struct dtn_group;
 
@@ -30,19 +30,17 @@ struct dtn_recorded_call {
  * again.
  */
 struct dtn_recorded {
+    struct dtn_call_request run;  /* what the program waits for if it was     */
+                                  /* started; it runs all messages            */
     struct dtn_recorded_call *items;   /* [n], in the order of the calls      */
     int n, capacity;              /* used and allocated items                 */
     struct dtn_fused *units;      /* [room] what runs as one                  */
     struct dtn_edge *edges;       /* [room] of the messages                   */
     int room;                     /* allocated units and edges                */
-    struct {
-        struct dtn_cached_exec *cached;   /* what ran; NULL: more than that   */
-        const void *in;           /* its input                                */
-        void *out;                /* its output                               */
-        int n;                    /* items of the group                       */
-    } last;                       /* the last group here, of messages, which  */
-                                  /* are the first items until others are     */
-                                  /* recorded                                 */
+    int nunits;                   /* used units                               */
+    int nlast;                    /* messages of the last group here, which   */
+                                  /* can run again; they are the first items  */
+                                  /* until others are recorded. 0: it cannot  */
 };
 
 /* begin: record calls from now on. call, add: record one.  end: run all of
@@ -61,17 +59,14 @@ int dtn_recorded_start(struct dtensor_ctx *ctx,
                        struct dtensor_request **requestp,
                        struct dtensor_error *err);
 
-/* Has the open group all messages of a kept one, and nothing else?  Then again:
- * close it, and run what that one ran.
+/* Has the group all messages of a kept one, and nothing else?  Then again:
+ * close it, and run what that one ran.  restart: start that.
  */
 bool dtn_recorded_repeats(const struct dtn_recorded *recorded);
 int dtn_recorded_again(struct dtensor_ctx *ctx, struct dtensor_error *err);
-
-/* There is no memory for a group: tell the other ranks, which may have begun
- * theirs and wait.   Errors: ENOMEM
- */
-int dtn_recorded_nomem(struct dtensor_ctx *ctx, size_t bytes,
-                       struct dtensor_error *err);
+int dtn_recorded_restart(struct dtensor_ctx *ctx, struct dtn_recorded *recorded,
+                         struct dtensor_request **requestp,
+                         struct dtensor_error *err);
 
 /* room: for the units and edges of all calls, and unit 0.  keep: the group is
  * over, a later one may repeat it or use its memory.  become: the open group,

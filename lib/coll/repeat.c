@@ -17,8 +17,8 @@
 static void repeat_group_forget(struct dtn_recorded *recorded,
                                 const struct dtn_cached_exec *cached)
 {
-    if (recorded && recorded->last.cached == cached)
-        recorded->last.cached = NULL;
+    if (recorded && recorded->run.cached == cached)
+        recorded->nlast = 0;
 }
 
 void dtn_repeats_forget(struct dtn_coll_state *coll,

@@ -201,11 +201,12 @@ int dtensor_wait(struct dtensor_request *request, struct dtensor_error *err)
         *err = request->err;
     if (request->kept) {
         request->waited = true;
-    } else {
-        if (request->work->release)
-            request->work->release(request);
-        free(request);
-        dtn_ctx_release(ctx);
+        return rc;
     }
+    if (request->work->release)
+        request->work->release(request);
+    else
+        free(request);
+    dtn_ctx_release(ctx);
     return rc;
 }

@@ -6,8 +6,11 @@
 #include "dtensor.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
+struct dtn_cached_exec;
 struct dtn_call;
+struct dtn_exec;
 struct dtn_group;
 
 /* The functions of a kind of request. begin and poll return 0, EAGAIN (later),
@@ -19,19 +22,18 @@ struct dtn_request_ops {
     int (*poll)(struct dtensor_request *request,     /* makes progress        */
                 struct dtensor_error *err);
     void (*end)(struct dtensor_request *request);    /* cleans up, or NULL    */
-    void (*release)(struct dtensor_request *request);    /* when it was       */
-                                  /* awaited, before it is freed, or NULL     */
+    void (*release)(struct dtensor_request *request);    /* it was awaited;   */
+                                                         /* NULL: free() it   */
 };
 
-/* Every kind of request begins with this struct.  It is memory of malloc()
- * unless `kept`.  The function that makes a request that is not kept holds the
- * context, and dtensor_wait() releases it.
+/* Every kind of request begins with this struct.  The function that makes a
+ * request that is not kept holds the context, and dtensor_wait() releases it.
  */
 struct dtensor_request {
     const struct dtn_request_ops *work; /* functions of its kind              */
     struct dtensor_ctx *ctx;      /* its context                              */
     struct dtn_ranks ranks;       /* of the world that take part              */
-    bool kept;                    /* dtensor_wait() does not free it          */
+    bool kept;                    /* dtensor_wait() does not release it       */
     bool waited;                  /* kept: its last start was awaited         */
     bool begun;                   /* begin() has succeeded                    */
     bool done;                    /* it has ended                             */
@@ -39,6 +41,20 @@ struct dtensor_request {
     struct dtensor_error err;     /* the error, if rc < 0                     */
     struct dtensor_request *next;  /* next in the queue                       */
 };
+
+/* A collective, or messages. */
+struct dtn_call_request {
+    struct dtensor_request request;    /* what the program waits for          */
+    struct dtn_cached_exec *cached;    /* holds exec; NULL: the request does  */
+    struct dtn_exec *exec;        /* what runs                                */
+    uint64_t fingerprint;         /* of the call, with its number             */
+    const void *in;               /* its input                                */
+    void *out;                    /* its output                               */
+};
+
+/* The functions of such a request that start it and go on with it. */
+int dtn_call_begin(struct dtensor_request *request, struct dtensor_error *err);
+int dtn_call_poll(struct dtensor_request *request, struct dtensor_error *err);
 
 /* Append it to the queue, and do what can be done now. */
 void dtn_request_start(struct dtensor_request *request);

@@ -22,49 +22,36 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-struct coll_request {
-    struct dtensor_request request;
-    struct dtn_cached_exec *cached;    /* NULL: it has its own executable     */
-    struct dtn_exec *exec;
-    uint64_t fingerprint;
-    const void *in;
-    void *out;
-    int *peers;                        /* [n] PAIRS: its peers, stored after  */
-                                       /* it                                  */
-};
-
 struct dtensor_persistent {
-    struct coll_request coll;
+    struct dtn_call_request coll;
     const struct dtn_group *group;     /* of a mesh, which lives as long as   */
                                        /* the context                         */
     struct dtn_cached_exec made;       /* its executable, not in the cache    */
 };
 
-static int coll_begin(struct dtensor_request *request,
-                      struct dtensor_error *err)
+int dtn_call_begin(struct dtensor_request *request, struct dtensor_error *err)
 {
-    struct coll_request *coll = (struct coll_request *)request;
+    struct dtn_call_request *coll = (struct dtn_call_request *)request;
 
     return dtn_exec_start(coll->exec, coll->in, coll->out, coll->fingerprint,
                           err);
 }
 
-static int coll_poll(struct dtensor_request *request,
-                     struct dtensor_error *err)
+int dtn_call_poll(struct dtensor_request *request, struct dtensor_error *err)
 {
-    return dtn_exec_poll(((struct coll_request *)request)->exec, err);
+    return dtn_exec_poll(((struct dtn_call_request *)request)->exec, err);
 }
 
 static void coll_end(struct dtensor_request *request)
 {
-    struct coll_request *coll = (struct coll_request *)request;
+    struct dtn_call_request *coll = (struct dtn_call_request *)request;
 
     if (coll->cached)
         coll->cached->entry.holders--;
 }
 
 static const struct dtn_request_ops coll_work = {
-    .begin = coll_begin, .poll = coll_poll, .end = coll_end
+    .begin = dtn_call_begin, .poll = dtn_call_poll, .end = coll_end
 };
 
 int dtn_call_start(const struct dtn_group *group, struct dtn_call *call,
@@ -73,29 +60,23 @@ int dtn_call_start(const struct dtn_group *group, struct dtn_call *call,
                    struct dtensor_error *err)
 {
     struct dtn_cached_exec *cached;
-    struct coll_request *coll;
+    struct dtn_call_request *coll;
     struct dtensor_error why;
-    size_t size;
     int rc = dtn_run_alone(group->ctx, err);
 
     if (rc == 0)
         rc = dtn_call_find(group, call, in, out, &cached, err);
     if (rc != 0)
         return rc;
-    size = sizeof *coll + (size_t)call->nedges * sizeof coll->peers[0];
-    coll = calloc(1, size);
+    coll = calloc(1, sizeof *coll);
     if (!coll)
         return dtn_call_give_up(group, dtn_fail_nomem(&why,
-                                dtn_coll_name(call->coll), size), &why, err);
+                                dtn_coll_name(call->coll), sizeof *coll),
+                                &why, err);
     coll->request = (struct dtensor_request){ .work = &coll_work,
-        .ctx = group->ctx, .ranks = *group->ranks };
-    coll->peers = (int *)(coll + 1);
-    if (call->coll == DTN_COLL_PAIRS) {
-        for (int i = 0; i < call->nedges; i++)
-            coll->peers[i] = call->edges[i].peer;
-        coll->request.ranks = (struct dtn_ranks){ .n = call->nedges,
-                                                  .list = coll->peers };
-    }
+        .ctx = group->ctx, .ranks = call->coll == DTN_COLL_PAIRS
+                                  ? dtn_exec_met(cached->exec)
+                                  : *group->ranks };
     coll->cached = cached;
     coll->exec = cached->exec;
     coll->fingerprint = dtn_fingerprint_numbered(cached->fingerprint,
@@ -138,7 +119,7 @@ int dtn_persistent_create(const struct dtn_group *group, struct dtn_call *call,
                           struct dtensor_error *err)
 {
     struct dtensor_persistent *persistent;
-    struct coll_request *coll;
+    struct dtn_call_request *coll;
     struct dtensor_error why;
     int rc = dtn_call_prepare(group, call, in, out, err);
 

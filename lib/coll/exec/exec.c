@@ -356,3 +356,8 @@ const struct dtn_sched *dtn_exec_sched(const struct dtn_exec *exec)
 {
     return &exec->sched;
 }
+
+struct dtn_ranks dtn_exec_met(const struct dtn_exec *exec)
+{
+    return (struct dtn_ranks){ .n = exec->nmet, .list = exec->met };
+}
