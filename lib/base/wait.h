@@ -10,9 +10,11 @@ int64_t dtn_now_ns(void);                   /* CLOCK_MONOTONIC               */
 /* The state of one wait: it first spins, then yields, then sleeps.  With
  * `oversubscribed` (more ranks than CPUs) it yields after one pause.
  */
+enum { DTN_WAIT_POLLED = -1 };
 struct dtn_wait {
     int64_t timeout_ns;           /* of the whole wait, in ns                 */
-    int64_t start_ns;             /* first reading of the clock; 0: none yet  */
+    int64_t start_ns;             /* first reading of the clock; 0: none yet; */
+                                  /* DTN_WAIT_POLLED: none yet, polled once   */
     int64_t next_look_ns;         /* time of the next look                    */
     uint32_t npauses;             /* calls of dtn_wait_pause() so far         */
     bool checked;                 /* the first LOOK was returned              */

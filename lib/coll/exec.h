@@ -63,6 +63,11 @@ int dtn_exec_start(struct dtn_exec *exec, const void *in, void *out,
                    uint64_t fingerprint, struct dtensor_error *err);
 int dtn_exec_poll(struct dtn_exec *exec, struct dtensor_error *err);
 
+/* Go on with a started run, and wait for its peers: no other run is under way.
+ * It returns EAGAIN where it cannot wait, as poll does.
+ */
+int dtn_exec_finish(struct dtn_exec *exec, struct dtensor_error *err);
+
 /* Allocate what a run with these buffers needs, so that the run allocates
  * nothing.
  */

@@ -217,7 +217,8 @@ static void restarted_release(struct dtensor_request *request)
 }
 
 static const struct dtn_request_ops restarted_work = {
-    .begin = dtn_call_begin, .poll = dtn_call_poll, .release = restarted_release
+    .begin = dtn_call_begin, .poll = dtn_call_poll, .finish = dtn_call_finish,
+    .release = restarted_release
 };
 
 int dtn_recorded_restart(struct dtensor_ctx *ctx, struct dtn_recorded *recorded,

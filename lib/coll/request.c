@@ -106,6 +106,25 @@ static bool queue_advance(struct dtensor_ctx *ctx)
     return ended;
 }
 
+/* If there is no other request, wait for its peers, without a look at the
+ * queue: true if it has ended.
+ */
+static bool request_alone(struct dtensor_request *request)
+{
+    struct dtn_coll_state *coll = dtn_coll_of(request->ctx);
+    int rc;
+
+    if (coll->pending != request || request->next || !request->begun
+        || !request->work->finish)
+        return false;
+    rc = request->work->finish(request, &request->err);
+    if (rc == DTENSOR_EAGAIN)
+        return false;
+    coll->pending = NULL;
+    request_done(request, rc);
+    return true;
+}
+
 /* Wait until this request, and all that it waits for, have ended.  After each
  * signal a new wait begins.  Otherwise the wait would sleep through all short
  * requests after the first long one.
@@ -118,7 +137,7 @@ static void request_finish(struct dtensor_request *request)
     dtn_ctx_wait(ctx, &wait);
     while (!request->done) {
         ctx->made_progress = false;
-        if (queue_advance(ctx) || ctx->made_progress)
+        if (request_alone(request) || queue_advance(ctx) || ctx->made_progress)
             dtn_ctx_wait(ctx, &wait);
         else
             dtn_wait_pause(&wait);     /* dtn_poll() checks the clock         */

@@ -13,14 +13,16 @@ struct dtn_call;
 struct dtn_exec;
 struct dtn_group;
 
-/* The functions of a kind of request. begin and poll return 0, EAGAIN (later),
- * or an error.
+/* The functions of a kind of request. begin, poll and finish return 0, EAGAIN
+ * (later), or an error.
  */
 struct dtn_request_ops {
     int (*begin)(struct dtensor_request *request,    /* starts the operation  */
                  struct dtensor_error *err);
     int (*poll)(struct dtensor_request *request,     /* makes progress        */
                 struct dtensor_error *err);
+    int (*finish)(struct dtensor_request *request,   /* as poll, but may wait */
+                  struct dtensor_error *err);        /* for peers; or NULL    */
     void (*end)(struct dtensor_request *request);    /* cleans up, or NULL    */
     void (*release)(struct dtensor_request *request);    /* it was awaited;   */
                                                          /* NULL: free() it   */
@@ -52,9 +54,10 @@ struct dtn_call_request {
     void *out;                    /* its output                               */
 };
 
-/* The functions of such a request that start it and go on with it. */
+/* The functions of such a request, see struct dtn_request_ops. */
 int dtn_call_begin(struct dtensor_request *request, struct dtensor_error *err);
 int dtn_call_poll(struct dtensor_request *request, struct dtensor_error *err);
+int dtn_call_finish(struct dtensor_request *request, struct dtensor_error *err);
 
 /* Append it to the queue, and do what can be done now. */
 void dtn_request_start(struct dtensor_request *request);

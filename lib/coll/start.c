@@ -42,6 +42,11 @@ int dtn_call_poll(struct dtensor_request *request, struct dtensor_error *err)
     return dtn_exec_poll(((struct dtn_call_request *)request)->exec, err);
 }
 
+int dtn_call_finish(struct dtensor_request *request, struct dtensor_error *err)
+{
+    return dtn_exec_finish(((struct dtn_call_request *)request)->exec, err);
+}
+
 static void coll_end(struct dtensor_request *request)
 {
     struct dtn_call_request *coll = (struct dtn_call_request *)request;
@@ -51,7 +56,8 @@ static void coll_end(struct dtensor_request *request)
 }
 
 static const struct dtn_request_ops coll_work = {
-    .begin = dtn_call_begin, .poll = dtn_call_poll, .end = coll_end
+    .begin = dtn_call_begin, .poll = dtn_call_poll, .finish = dtn_call_finish,
+    .end = coll_end
 };
 
 int dtn_call_start(const struct dtn_group *group, struct dtn_call *call,

@@ -65,7 +65,7 @@ int dtn_await(struct dtensor_ctx *ctx, int peer,
 void dtn_consume(struct dtensor_ctx *ctx, int peer);
 
 /* The same without waiting.  EAGAIN: there is none yet.  The caller zeroes
- * `wait` before the first call; the deadline counts from then.
+ * `wait` before the first call; the deadline counts from the second.
  */
 int dtn_poll(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
              const struct dtn_signal **signalp);

@@ -3,9 +3,9 @@
  * Each function does what is possible now, and returns EAGAIN where the same
  * function in await.c would wait.  For example, a put of 64 MiB over tcp to a
  * rank that computes fills the socket, about 4 MiB, and returns.  The next
- * dtensor_test() continues there.  Once a millisecond it also checks what a
- * blocking call checks in its pauses: is the peer alive, and has op_timeout
- * passed?
+ * dtensor_test() continues there.  From the second poll on, once a millisecond
+ * it also checks what a blocking call checks in its pauses: is the peer alive,
+ * and has op_timeout passed?
  */
 #include "base/wait.h"
 #include "cluster/world.h"
@@ -21,9 +21,14 @@
 int dtn_poll_later(struct dtensor_ctx *ctx, int peer, bool listening,
                    struct dtn_wait *wait)
 {
-    const int64_t now = dtn_now_ns();
+    int64_t now;
 
-    if (wait->start_ns == 0)
+    if (wait->start_ns == 0) {    /* often the next look finds it: no clock   */
+        wait->start_ns = DTN_WAIT_POLLED;
+        return DTENSOR_EAGAIN;
+    }
+    now = dtn_now_ns();
+    if (wait->start_ns == DTN_WAIT_POLLED)
         wait->start_ns = wait->next_look_ns = now;
     if (now - wait->start_ns > ctx->world.cluster->transport.op_timeout_ns)
         return dtn_await_expired(ctx, peer, wait->start_ns);

@@ -313,6 +313,15 @@ static int exec_poll(struct dtn_exec *exec, struct dtensor_error *err)
     return rc;
 }
 
+/* A run on a device, and one that has put a part of a message, is polled. */
+int dtn_exec_finish(struct dtn_exec *exec, struct dtensor_error *err)
+{
+    struct dtn_exec_run *run = &exec->started;
+
+    run->polls = run->ctx->device || run->progress.moved > 0;
+    return dtn_exec_poll(exec, err);
+}
+
 int dtn_exec_poll(struct dtn_exec *exec, struct dtensor_error *err)
 {
     int rc;

@@ -158,7 +158,7 @@ int dtn_watch_poll(struct dtn_exec_run *run)
     if (rc != DTENSOR_EAGAIN)
         return rc == 0 ? watch_end(run) : rc;
     dtn_ctx_progress(ctx);
-    if (wait->start_ns == 0)
+    if (wait->start_ns <= 0)
         wait->start_ns = wait->next_look_ns = now;
     if (now - wait->start_ns > ctx->world.cluster->transport.op_timeout_ns)
         return watch_late(run, dtn_words_of(ctx));
