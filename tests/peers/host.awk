@@ -51,7 +51,7 @@ function beyond(name, least,    c, key, list, r) {
 function overall(ours, goal,    c, key, sum, most, n, r) {
     for (c = 1; c <= ncases; c++) {
         split(cases[c], key, " ")
-        r = key[1] == 2 && key[2] != "exchange" ? worst(cases[c], ours) : 0
+        r = key[1] == 2 && key[2] !~ /^exchange/ ? worst(cases[c], ours) : 0
         if (r <= 0)
             continue
         sum -= log(r)
@@ -109,8 +109,8 @@ END {
         print ""
         names[key[1] " " key[2]] = 1
     }
-    n = split("allreduce allgather reduce_scatter all_to_all broadcast exchange", \
-        all)
+    n = split("allreduce allgather reduce_scatter all_to_all broadcast exchange " \
+              "exchange_started", all)
     for (i = 1; i <= n; i++) {
         if (!(("2 " all[i]) in names))
             continue

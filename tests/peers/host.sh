@@ -11,7 +11,8 @@
 # ours to the peer's in the same job, again the median: below 1 we are faster.
 # After the table a line for each target: met, or missed by how much.
 #
-# ROUNDS, CALLS, TESTS, SIZES and PEERS in the environment choose less or more;
+# ROUNDS, CALLS, TESTS, SIZES and PEERS in the environment choose less or more,
+# such as TESTS=exchange_started: a started group beside MPI_Isend() and Irecv();
 # RAW names a file that keeps the lines of all jobs.
 # shellcheck disable=SC2086 # options are words
 set -u

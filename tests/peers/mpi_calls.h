@@ -160,6 +160,18 @@ static inline void mpi_exchange(float *in, float *out, int count)
                  last_rank(), 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
+static inline void mpi_exchange_started(float *in, float *out, int count)
+{
+    MPI_Request requests[2];
+
+    MPI_Irecv(out, count, MPI_FLOAT, last_rank(), 0, MPI_COMM_WORLD,
+              &requests[0]);
+    MPI_Isend(in, count, MPI_FLOAT, next_rank(), 0, MPI_COMM_WORLD,
+              &requests[1]);
+    MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+    MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+}
+
 static inline long check_exchange(const float *out, size_t count, int call)
 {
     return differ(out, count, last_rank(), 0, call);
@@ -167,7 +179,7 @@ static inline long check_exchange(const float *out, size_t count, int call)
 
 enum {
     ALLREDUCE, ALLGATHER, REDUCE_SCATTER, ALL_TO_ALL, BROADCAST, MESSAGE,
-    EXCHANGE, NTESTS
+    EXCHANGE, EXCHANGE_STARTED, NTESTS
 };
 
 static const struct test {
@@ -186,6 +198,8 @@ static const struct test {
     { "broadcast", false, false, true, mpi_broadcast, check_broadcast },
     { "message", false, false, true, mpi_message, check_message },
     { "exchange", false, false, false, mpi_exchange, check_exchange },
+    { "exchange_started", false, false, false, mpi_exchange_started,
+      check_exchange },
 };
 
 /* Bytes of the unit that a size is rounded down to: a block for each rank. */
