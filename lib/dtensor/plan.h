@@ -192,7 +192,8 @@ uint64_t dtensor_plan_bound(const struct dtensor_plan *plan, int rank);
 void dtensor_plan_print(const struct dtensor_plan *plan, FILE *stream);
 
 /* Several tensors redistributed together.  Tensors of one dtype that need a
- * single exchange share its messages, which costs two local copies.
+ * single exchange share its messages, if two local copies cost less than the
+ * messages.
  */
 struct dtensor_batch;
 

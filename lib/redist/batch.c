@@ -4,9 +4,11 @@
  * costs as much as its messages.  So tensors of a batch that need one exchange
  * each, with the same dtype and reduction, are packed one after another and
  * exchanged together.  100 tensors of 4 KiB from S(0) to S(1) on 8 ranks take 7
- * messages per rank instead of 700, at the price of two copies of 400 KiB.
- * Small tensors that need an allreduce go together, too (sums.c).  All others,
- * and those that do not fit into [redistribute] max_scratch, run one by one.
+ * messages per rank instead of 700, at the price of two copies of 400 KiB.  A
+ * tensor joins if its copies cost less than its messages: on 2 ranks inside a
+ * host up to 2 KiB of each rank, over tcp up to 900 KiB.  Small tensors that
+ * need an allreduce go together, too (sums.c).  All others, and those that do
+ * not fit into [redistribute] max_scratch, run one by one.
  */
 #include "base/error.h"
 #include "coll/exec.h"
@@ -19,6 +21,7 @@
 #include "layout/spec.h"
 #include "mesh/mesh.h"
 #include "redist/batch.h"
+#include "redist/cost.h"
 #include "redist/exchange.h"
 #include "redist/fail.h"
 #include "redist/plan.h"
@@ -27,10 +30,12 @@
 #include "sched/call.h"
 #include "sched/exchange.h"
 #include "sched/fingerprint.h"
+#include "sched/model.h"
 #include "transport/arena.h"
 #include "transport/arena_size.h"
 #include "dtensor.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -43,8 +48,22 @@ static bool batch_fits(const struct dtn_phase *a, const struct dtn_phase *b)
            a->divide == b->divide;
 }
 
+/* Time of messages and copies, the same on every rank. */
+static struct dtn_cost_packing batch_packing(struct dtensor_batch *batch,
+                                             const struct dtn_phase *exchange)
+{
+    struct dtn_cost *cost = &batch->cost;
+
+    if (cost->mesh != exchange->dst.mesh) {
+        dtn_cost_init(exchange->dst.mesh, cost);
+        dtn_model_oversubscribe(&cost->model, batch->ctx->cpus.ranks_per_cpu);
+    }
+    return dtn_cost_packing(cost, exchange);
+}
+
 static void batch_share(struct dtensor_batch *batch,
-                        struct dtn_batch_item *item, uint64_t hash)
+                        struct dtn_batch_item *item,
+                        const struct dtn_cost_packing *ns)
 {
     const int me = item->phase.dst.mesh->group.me;
     const int index = (int)(item - batch->item);
@@ -63,7 +82,10 @@ static void batch_share(struct dtensor_batch *batch,
         batch->item[share->last].next = index;
     }
     share->last = index;
-    share->hash = dtn_fingerprint_hash(DTN_MIX_CALL, share->hash) + hash;
+    share->hash = dtn_fingerprint_hash(DTN_MIX_CALL, share->hash)
+                + dtn_redist_hash(&item->src, &item->dst, DTN_NO_ROOT);
+    share->saved_ns += ns->messages - ns->copies;
+    share->messages_ns = fmax(share->messages_ns, ns->messages);
     if (me < 0)
         return;
     item->in_count = (size_t)dtn_local_numel(&item->phase.src, me);
@@ -97,14 +119,15 @@ static bool batch_has_room(struct dtensor_batch *batch,
     return true;
 }
 
-/* A tensor shares an exchange if it needs just one; otherwise it runs alone. */
+/* A tensor shares an exchange if it needs just one, and packing costs less;
+ * otherwise it runs alone.
+ */
 static int batch_add(struct dtensor_batch *batch, struct dtn_batch_item *item,
                      const struct dtensor_spec *src,
                      const struct dtensor_spec *dst, struct dtensor_error *err)
 {
-    static const struct dtensor_plan_options direct = {
-        .route = DTENSOR_ROUTE_DIRECT };
     struct dtn_phase phase[DTN_MAX_PHASES];
+    struct dtn_cost_packing ns;
 
     item->src = *src;
     item->dst = *dst;
@@ -116,13 +139,13 @@ static int batch_add(struct dtensor_batch *batch, struct dtn_batch_item *item,
         item->sum = dtn_sums_add(&batch->sums, src, dst);
         return 0;
     }
-    if (phase[0].kind != DTN_PHASE_EXCHANGE ||
-        !batch_has_room(batch, &phase[0]))
+    if (phase[0].kind != DTN_PHASE_EXCHANGE)
         return dtensor_plan_create(src, dst, NULL, &item->alone, err);
-    if (batch->ctx->planning)                /* as much as its share of one   */
-        return dtensor_plan_create(src, dst, &direct, &item->alone, err);
+    ns = batch_packing(batch, &phase[0]);
+    if (ns.copies >= ns.messages || !batch_has_room(batch, &phase[0]))
+        return dtensor_plan_create(src, dst, NULL, &item->alone, err);
     item->phase = phase[0];
-    batch_share(batch, item, dtn_redist_hash(src, dst, DTN_NO_ROOT));
+    batch_share(batch, item, &ns);
     return 0;
 }
 
@@ -164,6 +187,31 @@ static int batch_make(const struct dtensor_batch *batch, int s,
         rc = dtn_exec_connect(share->exec, err);
     dtn_pieces_fini(&received);
     dtn_pieces_fini(&sent);
+    return rc;
+}
+
+/* Make the exchange of a share.  It has messages itself, as many as the tensor
+ * that needs most.  If it saves less, the tensors run alone.  In a context that
+ * only plans each stands for its part of the exchange.
+ */
+static int batch_settle(struct dtensor_batch *batch, int s,
+                        struct dtensor_error *err)
+{
+    static const struct dtensor_plan_options direct = {
+        .route = DTENSOR_ROUTE_DIRECT };
+    const struct dtn_batch_share *share = &batch->share[s];
+    const bool pays = share->saved_ns > share->messages_ns;
+    int rc = 0;
+
+    if (pays && !batch->ctx->planning)
+        return share->phase.dst.mesh->group.me < 0 ? 0
+             : batch_make(batch, s, err);
+    for (int i = share->first; rc == 0 && i >= 0; i = batch->item[i].next) {
+        struct dtn_batch_item *item = &batch->item[i];
+
+        rc = dtensor_plan_create(&item->src, &item->dst, pays ? &direct : NULL,
+                                 &item->alone, err);
+    }
     return rc;
 }
 
@@ -213,8 +261,7 @@ static int batch_fill(struct dtensor_batch *batch, int n,
     if (rc == 0)
         rc = dtn_sums_make(&batch->sums, err);
     for (int s = 0; rc == 0 && s < batch->nshares; s++)
-        if (batch->share[s].phase.dst.mesh->group.me >= 0)
-            rc = batch_make(batch, s, err);
+        rc = batch_settle(batch, s, err);
     return rc;
 }
 

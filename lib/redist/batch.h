@@ -7,6 +7,7 @@
 #ifndef DTN_REDIST_BATCH_H
 #define DTN_REDIST_BATCH_H
 
+#include "redist/cost.h"
 #include "redist/phases.h"
 #include "redist/pieces.h"
 #include "redist/sums.h"
@@ -26,7 +27,8 @@ struct dtn_batch_item {
     size_t in_at, out_at;              /* where they begin among all in the   */
                                        /* share                               */
     int sum;                           /* its number in the sums; -1: none    */
-    struct dtensor_plan *alone;        /* of one that shares none             */
+    struct dtensor_plan *alone;        /* of one that shares none; NULL: it   */
+                                       /* shares one, or is in the sums       */
     const void *in;                    /* the own parts, while it is run      */
     void *out;                         /* see above                           */
 };
@@ -39,6 +41,9 @@ struct dtn_batch_share {
     size_t in_count, out_count;        /* elements of all                     */
     unsigned char *in, *out;           /* where they are packed               */
     uint64_t hash;                     /* of what is exchanged                */
+    double saved_ns;                   /* messages of all as exchanges of     */
+                                       /* their own, less the copies          */
+    double messages_ns;                /* of the one that needs most          */
 };
 
 struct dtensor_batch {
@@ -49,6 +54,8 @@ struct dtensor_batch {
     struct dtn_batch_item *item;       /* [n]                                 */
     struct dtn_batch_share *share;     /* [n] at most                         */
     struct dtn_sums sums;              /* allreduces that go together         */
+    struct dtn_cost cost;              /* of the mesh of the last tensor that */
+                                       /* needed one exchange                 */
 };
 
 /* The pieces of a share, for dtn_pieces_fini() also on failure.

@@ -61,6 +61,15 @@ double dtn_cost_exchange(const struct dtn_cost *cost,
 double dtn_cost_phase(const struct dtn_cost *cost,
                       const struct dtn_phase *phase);
 
+/* Time of a tensor of a batch, in nanoseconds. */
+struct dtn_cost_packing {
+    double messages;              /* hops and messages of an exchange of its  */
+                                  /* own                                      */
+    double copies;                /* to pack and unpack it instead            */
+};
+struct dtn_cost_packing dtn_cost_packing(const struct dtn_cost *cost,
+                                         const struct dtn_phase *exchange);
+
 /* step.c: time of a change of placement m alone, from those of `from`; it is
  * that of the one phase that does it.
  */
