@@ -74,6 +74,7 @@ enum dtn_call_kind {
     DTN_RECORD_WORDED,            /* `text` says it: a redistribute           */
     DTN_RECORD_SENT,              /* `count` elements that go to `other`      */
     DTN_RECORD_RECEIVED,          /* that come from there                     */
+    DTN_RECORD_BLOCKS,            /* `count` that go there, `back` that come  */
     DTN_RECORD_JUDGED,            /* no call: whom to name for a mismatch     */
     DTN_NRECORDS
 };
@@ -86,6 +87,7 @@ struct dtn_call_record {
     uint32_t n;                   /* number of these ranks                    */
     int32_t other;                /* the root, or a rank                      */
     uint64_t count;               /* elements: see the kind                   */
+    uint64_t back;                /* the same                                 */
     const char *text;             /* NULL: made from the other fields         */
 };
 #define DTN_RECORD_TEXT 240
@@ -247,8 +249,8 @@ void dtn_boot_report_call(struct dtn_boot *boot, int rank,
                           const struct dtn_call_record *record);
 
 /* The record that a rank sent of its call with this fingerprint; NULL: none.
- * `other` selects one of several similar messages, by the rank at its other
- * end.  The second function returns any record, i before the last; NULL: none.
+ * Of messages and blocks it is the one whose other end is `other`.  The second
+ * function returns any record, i before the last; NULL: none.
  */
 const struct dtn_call_record *dtn_boot_call_record(const struct dtn_boot *boot,
                                                    int rank,

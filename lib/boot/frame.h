@@ -13,12 +13,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DTN_FRAME_VERSION 7
+#define DTN_FRAME_VERSION 8
 #define DTN_FRAME_HEAD_BYTES 20
 #define DTN_FRAME_HELLO_BYTES 24  /* before the host name, a NUL and the job  */
 #define DTN_FRAME_JOB_MAX 80      /* bytes of a job's name, with NUL          */
 #define DTN_FRAME_FAILURE_BYTES 36 /* who, whose fault, why; and a mismatch   */
-#define DTN_FRAME_CALL_BYTES 44   /* who, what it called, before its text     */
+#define DTN_FRAME_CALL_BYTES 52   /* who, what it called, before its text     */
 #define DTN_FRAME_QUERY_BYTES 4   /* whose status is wanted                   */
 #define DTN_FRAME_STATUS_BYTES (DTN_FRAME_CALL_BYTES + 4) /* its call; waits */
 #define DTN_FRAME_EXPIRED_BYTES 4 /* who runs; down: 0                        */

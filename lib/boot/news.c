@@ -311,19 +311,15 @@ const struct dtn_call_record *dtn_boot_call_record(const struct dtn_boot *boot,
                                                    uint64_t fingerprint,
                                                    int other)
 {
-    const struct dtn_call_record *record = NULL;
     const struct dtn_peer_call_report *report;
 
-    for (uint32_t i = 0; (report = dtn_boot_call_report(boot, i)); i++) {
-        if (report->record.fingerprint != fingerprint || report->rank != rank
-            || report->record.kind == DTN_RECORD_JUDGED)
-            continue;
-        if (report->record.kind < DTN_RECORD_SENT)
+    for (uint32_t i = 0; (report = dtn_boot_call_report(boot, i)); i++)
+        if (report->record.fingerprint == fingerprint && report->rank == rank
+            && (report->record.kind < DTN_RECORD_SENT
+                || (report->record.kind < DTN_RECORD_JUDGED
+                    && report->record.other == other)))
             return &report->record;
-        if (!record || report->record.other == other)
-            record = &report->record;
-    }
-    return record;
+    return NULL;
 }
 
 const struct dtn_peer_failure *dtn_boot_peer_failure(

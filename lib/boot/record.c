@@ -1,6 +1,6 @@
 /* record.c - a call of a rank as bytes
  *
- * 44 bytes, little-endian: which rank, and the numbers of its record.  Frames
+ * 52 bytes, little-endian: which rank, and the numbers of its record.  Frames
  * put text or other numbers behind them.
  */
 #include "boot/record.h"
@@ -20,6 +20,7 @@ void dtn_boot_record_pack(unsigned char *body, int rank,
     dtn_frame_put32(body + 28, record->n);
     dtn_frame_put32(body + 32, (uint32_t)record->other);
     dtn_frame_put64(body + 36, record->count);
+    dtn_frame_put64(body + 44, record->back);
 }
 
 bool dtn_boot_record_unpack(const unsigned char *body, int world, int *rank,
@@ -34,7 +35,8 @@ bool dtn_boot_record_unpack(const unsigned char *body, int world, int *rank,
         .number = dtn_frame_get32(body + 24),
         .n = dtn_frame_get32(body + 28),
         .other = (int32_t)dtn_frame_get32(body + 32),
-        .count = dtn_frame_get64(body + 36)
+        .count = dtn_frame_get64(body + 36),
+        .back = dtn_frame_get64(body + 44)
     };
     if (from >= (uint32_t)world || (unsigned)record->kind >= DTN_NRECORDS)
         return false;

@@ -13,19 +13,21 @@
 #include "sched/fingerprint.h"
 #include "dtensor.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 
 /* The match bits of a message.  The dtype stays readable; several messages
- * together have the dtype of bytes.
+ * together have the dtype of bytes.  Messages to a higher rank and from it
+ * differ, so that match bits show the direction.
  */
-static uint64_t message_match(uint64_t match_bits,
+static uint64_t message_match(uint64_t match_bits, bool upward,
                               const struct dtn_recorded_call *item)
 {
     const enum dtensor_dtype dtype = item->call.dtype;
     const uint64_t earlier =
         match_bits ? dtn_fingerprint_hash(DTN_MIX_MESSAGE, match_bits + dtype)
-                   : 0;
+                   : (uint64_t)upward << 63;
 
     return dtn_fingerprint_dtype(match_bits ? DTENSOR_U8 : dtype)
          | dtn_fingerprint_mix(DTN_MIX_MESSAGE, earlier + item->call.count);
@@ -65,18 +67,21 @@ void dtn_edges_sort(struct dtensor_ctx *ctx, struct dtn_edge edges[], int n)
 void dtn_edge_add(struct dtn_call *call, struct dtn_edge edges[],
                   struct dtn_recorded_call *item)
 {
-    struct dtn_edge *edge = dtn_edge_of(item->group->ctx, call, edges,
-                                        item->peer);
+    struct dtensor_ctx *ctx = item->group->ctx;
+    struct dtn_edge *edge = dtn_edge_of(ctx, call, edges, item->peer);
 
     if (item->in) {
         edge->sends++;
         item->at = edge->sent.bytes;
         edge->sent.bytes += item->bytes;
-        edge->sent_match = message_match(edge->sent_match, item);
+        edge->sent_match = message_match(edge->sent_match,
+                                         item->peer > ctx->world.rank, item);
     } else {
         edge->receives++;
         item->at = edge->received.bytes;
         edge->received.bytes += item->bytes;
-        edge->received_match = message_match(edge->received_match, item);
+        edge->received_match = message_match(edge->received_match,
+                                             item->peer < ctx->world.rank,
+                                             item);
     }
 }

@@ -90,7 +90,9 @@ bool dtn_record_numbered(const struct dtensor_ctx *ctx, uint64_t group,
     return false;
 }
 
-/* "send of 4 f32 to rank 1", "all_to_all of f32, 4 from rank 0". */
+/* "send of 4 f32 to rank 1", "all_to_allv of f32, 4 from rank 0", or "... 4 to
+ * and 5 from rank 0".
+ */
 static void edge_words(const struct dtn_call_record *record, enum dtn_coll coll,
                        const char *dtype, char *buf, size_t size)
 {
@@ -100,8 +102,12 @@ static void edge_words(const struct dtn_call_record *record, enum dtn_coll coll,
     if (coll == DTN_COLL_PAIRS)
         snprintf(buf, size, "%s of %llu %s %s rank %d", sent ? "send" : "recv",
                  count, dtype, sent ? "to" : "from", (int)record->other);
+    else if (record->kind == DTN_RECORD_BLOCKS)
+        snprintf(buf, size, "%sv of %s, %llu to and %llu from rank %d",
+                 dtn_coll_name(coll), dtype, count,
+                 (unsigned long long)record->back, (int)record->other);
     else
-        snprintf(buf, size, "%s of %s, %llu %s rank %d", dtn_coll_name(coll),
+        snprintf(buf, size, "%sv of %s, %llu %s rank %d", dtn_coll_name(coll),
                  dtype, count, sent ? "to" : "from", (int)record->other);
 }
 
@@ -140,8 +146,7 @@ char *dtn_record_describe(const struct dtn_call_record *record, char *buf,
     else if (coll == DTN_COLL_BARRIER || (coll == DTN_COLL_PAIRS
                                           && record->kind < DTN_RECORD_SENT))
         snprintf(buf, size, "%s", dtn_coll_name(coll));
-    else if (record->kind == DTN_RECORD_SENT
-             || record->kind == DTN_RECORD_RECEIVED)
+    else if (record->kind >= DTN_RECORD_SENT)
         edge_words(record, coll, dtype, buf, size);
     else
         call_words(record, coll, dtype, buf, size);

@@ -146,10 +146,10 @@ static const struct dtn_call_record *mismatch_judged(
 
 /* Wait for the record of that rank; but it may be computing, or dead. */
 static void mismatch_listen(struct dtensor_ctx *ctx, int rank,
-                            uint64_t fingerprint, int64_t start)
+                            uint64_t fingerprint, int other, int64_t start)
 {
     while (rank != ctx->world.rank && dtn_now_ns() - start < MISMATCH_RECORD_NS
-           && !dtn_boot_call_record(ctx->boot, rank, fingerprint, -1)
+           && !dtn_boot_call_record(ctx->boot, rank, fingerprint, other)
            && !mismatch_judged(ctx))
         mismatch_turn(ctx);
 }
@@ -328,14 +328,46 @@ static bool sides_counted(struct sides sides)
         && a->number != b->number;
 }
 
-/* Are they a send and a recv of each other? */
+/* Are they a send and a recv of each other, or both sides of a block? */
 static bool sides_meet(struct sides sides)
 {
     const struct dtn_call_record *a = sides.called, *b = sides.expected;
 
-    return a && b && a->group == 0 && b->group == 0
+    return a && b && a->group == b->group
         && ((a->kind == DTN_RECORD_SENT && b->kind == DTN_RECORD_RECEIVED)
             || (a->kind == DTN_RECORD_RECEIVED && b->kind == DTN_RECORD_SENT));
+}
+
+/* If both have the sizes of two blocks, one in each direction: the sides of the
+ * block that differs, as records in `block`.
+ */
+static struct sides sides_narrow(struct sides sides,
+                                 struct dtn_call_record block[2])
+{
+    const struct dtn_call_record *a = sides.called, *b = sides.expected;
+    bool sent;
+
+    if (!a || !b || a->kind != DTN_RECORD_BLOCKS
+        || b->kind != DTN_RECORD_BLOCKS || sides_counted(sides))
+        return sides;
+    sent = a->count != b->back || a->back == b->count;
+    block[0] = *a;
+    block[1] = *b;
+    block[0].kind = sent ? DTN_RECORD_SENT : DTN_RECORD_RECEIVED;
+    block[1].kind = sent ? DTN_RECORD_RECEIVED : DTN_RECORD_SENT;
+    block[0].count = sent ? a->count : a->back;
+    block[1].count = sent ? b->back : b->count;
+    return (struct sides){ &block[0], &block[1] };
+}
+
+static const char *mismatch_remedy(struct sides sides, bool counted)
+{
+    return counted || !sides_meet(sides)
+         ? "all ranks must make the same calls in the same order"
+         : sides.called->group == 0
+         ? "a send and its recv need the same number and type of elements"
+         : "a block needs the same number and type of elements in the counts "
+           "of both ranks";
 }
 
 /* All ranks that learn of a mismatch agree on the two ranks to name. */
@@ -349,8 +381,8 @@ static void mismatch_agree(struct dtensor_ctx *ctx, struct dtn_mismatch *found)
     mismatch_own(ctx, found->witness, found->rank, found->expected);
     mismatch_tell(ctx, found);
     dtn_poison_tell(ctx, DTENSOR_EMISMATCH, found->rank);
-    mismatch_listen(ctx, found->rank, found->called, start);
-    mismatch_listen(ctx, found->witness, found->expected, start);
+    mismatch_listen(ctx, found->rank, found->called, found->witness, start);
+    mismatch_listen(ctx, found->witness, found->expected, found->rank, start);
     mismatch_join(ctx, found);
     if (!judge) {
         mismatch_obey(ctx, found, start);
@@ -367,21 +399,20 @@ static int mismatch_record(struct dtensor_ctx *ctx,
                            const struct dtn_mismatch *mismatch)
 {
     struct dtn_mismatch found = *mismatch;
-    char what[2 * DTN_RECORD_TEXT + 480], side[2][DTN_RECORD_TEXT + 200];
+    char what[2 * DTN_RECORD_TEXT + 512], side[2][DTN_RECORD_TEXT + 200];
+    struct dtn_call_record block[2];
     struct sides sides;
     bool counted;
 
     mismatch_agree(ctx, &found);
-    sides = mismatch_sides(ctx, &found);
+    sides = sides_narrow(mismatch_sides(ctx, &found), block);
     counted = sides_counted(sides);
     mismatch_side(ctx, found.rank, sides.called, found.called, counted,
                   side[0], sizeof side[0]);
     mismatch_side(ctx, found.witness, sides.expected, found.expected, counted,
                   side[1], sizeof side[1]);
     snprintf(what, sizeof what, "%s, %s (%s)", side[0], side[1],
-             !counted && sides_meet(sides)
-             ? "a send and its recv need the same number and type of elements"
-             : "all ranks must make the same calls in the same order");
+             mismatch_remedy(sides, counted));
     dtn_poison_record(ctx, DTENSOR_EMISMATCH, found.rank, what);
     dtn_suspects_write(&ctx->world, ctx->boot, DTN_LOSS_NONE,
                        &ctx->failure.err);

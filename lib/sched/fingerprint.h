@@ -54,6 +54,16 @@ static inline uint64_t dtn_fingerprint_mix(enum dtn_mix part, uint64_t value)
         >> (64 - DTN_FINGERPRINT_HASH_BITS);
 }
 
+/* The sizes of both blocks between two ranks: from the lower rank, and from the
+ * higher one.
+ */
+static inline uint64_t dtn_fingerprint_blocks(uint64_t from_low,
+                                              uint64_t from_high)
+{
+    return dtn_fingerprint_mix(DTN_MIX_BYTES, from_low)
+         ^ dtn_fingerprint_mix(DTN_MIX_BYTES, ~from_high);
+}
+
 static inline uint64_t dtn_fingerprint_numbered(uint64_t fingerprint,
                                                 uint32_t number)
 {

@@ -208,6 +208,78 @@ static void test_messages(const char *wire)
     unlink(getenv("DTN_CLUSTER"));
 }
 
+/* -------------------------------------------------------------- blocks --- */
+
+/* What rank 1 does wrong in an all-to-all with counts of 1 and `large`: it
+ * sends rank 0 one more, or expects one more, or both.
+ */
+struct uneven {
+    const char *name;
+    size_t count;                 /* of all other blocks                      */
+    size_t sent, received;        /* more, to and from rank 0                 */
+    bool both;                    /* rank 0 expects one less of each          */
+    const char *words;            /* on all ranks                             */
+};
+
+static const struct uneven unevens[] = {
+    { "more sent", 1, 1, 0, false, "rank 1 on localhost called all_to_allv of "
+      "f32, 2 to rank 0, rank 0 on localhost called all_to_allv of f32, 1 from "
+      "rank 1 (a block needs the same number and type of elements" },
+    { "more expected", 1, 0, 1, false, "rank 1 on localhost called all_to_allv "
+      "of f32, 2 from rank 0, rank 0 on localhost called all_to_allv of f32, 1 "
+      "to rank 1 (a block" },
+    { "more of both", 1, 1, 1, true, "rank 1 on localhost called all_to_allv "
+      "of f32, 2 to rank 0, rank 0 on localhost called all_to_allv of f32, 0 "
+      "from rank 1 (a block" },
+    { "more sent of a large one", LARGE / N, 1, 0, false, "rank 1 on localhost "
+      "called all_to_allv of f32, 25001 to rank 0, rank 0 on localhost called "
+      "all_to_allv of f32, 25000 from rank 1 (a block" },
+    { "more expected of a large one", LARGE / N, 0, 1, false, "rank 1 on "
+      "localhost called all_to_allv of f32, 25001 from rank 0, rank 0 on "
+      "localhost called all_to_allv of f32, 25000 to rank 1 (a block" }
+};
+
+/* Both ranks of the pair fail in this call, the others at the next. */
+static void uneven(int rank, int n, void *arg)
+{
+    const struct uneven *test = arg;
+    size_t sent[N], received[N];
+    struct world world;
+    int rc;
+
+    for (int r = 0; r < n; r++)
+        sent[r] = received[r] = test->count;
+    if (rank == 1) {
+        sent[0] += test->sent;
+        received[0] += test->received;
+    }
+    if (rank == 0 && test->both)
+        sent[1] = received[1] = 0;
+    world_open(&world);
+    rc = dtensor_all_to_allv(world.mesh, in, sent, out, received, DTENSOR_F32,
+                             &world.err);
+    need(rc == DTENSOR_EMISMATCH || (rank > 1 && rc == 0), "rc is %s",
+         dtensor_errname(rc));
+    while (rc == 0)
+        rc = dtensor_barrier(world.mesh, &world.err);
+    need(rc == DTENSOR_EMISMATCH && strstr(world.err.text, test->words),
+         "words: %s: %s", dtensor_errname(rc), world.err.text);
+    dtensor_fini(world.ctx);
+}
+
+static void test_blocks(const char *wire)
+{
+    int bad;
+
+    setenv("DTN_CLUSTER", ranks_file(wire, N, "op_timeout = 60s\n"), 1);
+    for (size_t t = 0; t < DTN_COUNT(unevens); t++) {
+        bad = ranks_run(N, 30, uneven, (void *)(uintptr_t)&unevens[t], NULL);
+        ok(bad == 0, "%s: all-to-all, %s: both ends fail in the call, and all "
+           "name both", wire, unevens[t].name);
+    }
+    unlink(getenv("DTN_CLUSTER"));
+}
+
 /* ------------------------------------------------------- the first call --- */
 
 /* Rank 1 broadcasts where rank 0 sums, before they have met. */
@@ -299,5 +371,7 @@ int main(void)
     test_first("tcp");
     test_messages("shm");
     test_messages("tcp");
+    test_blocks("shm");
+    test_blocks("tcp");
     return done();
 }

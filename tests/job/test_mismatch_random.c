@@ -183,7 +183,9 @@ static int case_message(struct world *w, const struct random_case *c,
     return dtensor_barrier(w->mesh, &w->err);
 }
 
-/* The odd one sends another count to the next rank than that one expects. */
+/* The odd one sends another count to the next rank than that one expects, and
+ * if the count is odd it expects another one from there.
+ */
 static int case_blocks(struct world *w, const struct random_case *c,
                        struct buffers *b, size_t *bytes)
 {
@@ -194,6 +196,8 @@ static int case_blocks(struct world *w, const struct random_case *c,
         sent[r] = got[r] = c->count[0];
         if (w->rank == c->odd && r == next)
             sent[r] = c->count[1];
+        if (w->rank == c->odd && r == next && c->count[0] % 2)
+            got[r] = c->count[1];
         all += got[r];
     }
     *bytes = 4 * all;

@@ -2,8 +2,10 @@
  *
  * The fingerprint of a signal is that of the call, xored with the match bits of
  * its step: what both sides must agree on beyond the call, such as the 100
- * floats of a send.  A rank that receives another fingerprint, or hears of one,
- * reports its own call; job/mismatch.c writes the error from both reports.
+ * floats of a send.  They show the direction too, or the blocks of both
+ * directions, so two steps with the same bits have the same record.  A rank
+ * that receives another fingerprint, or hears of one, reports its own call;
+ * job/mismatch.c writes the error from both reports.
  */
 #include "coll/exec/mismatch.h"
 #include "boot/boot.h"
@@ -19,20 +21,41 @@
 
 #include <stdbool.h>
 
-/* The record of a step of this rank with match bits: bytes to or from a peer.
+/* The bytes to or from the peer at a position. */
+static size_t run_bytes(const struct dtn_exec_run *run, int position,
+                        bool is_recv)
+{
+    const struct dtn_sched *sched = &run->exec->sched;
+
+    for (int s = 0; s < sched->nsteps; s++)
+        if (sched->steps[s].match_bits != 0
+            && sched->steps[s].peer == position
+            && sched->steps[s].is_recv == is_recv)
+            return sched->steps[s].message_bytes;
+    return 0;
+}
+
+/* The record of a step of this rank with match bits: bytes to or from a peer;
+ * of an all-to-all both.
  */
 static void step_said(const struct dtn_exec_run *run,
                       const struct dtn_step *step,
                       struct dtn_call_record *record)
 {
+    size_t size;
+
     if (!dtn_record_recall(run->ctx, run->fingerprint, record))
         *record = run->exec->record;
     record->kind = step->is_recv ? DTN_RECORD_RECEIVED : DTN_RECORD_SENT;
     record->fingerprint = run->fingerprint ^ step->match_bits;
     record->other = run->exec->peers[step->peer].rank;
-    record->count = step->message_bytes
-                  / dtn_fingerprint_size(record->fingerprint);
-    if (run->exec->messages)
+    size = dtn_fingerprint_size(record->fingerprint);
+    record->count = step->message_bytes / size;
+    if (!run->exec->messages) {
+        record->kind = DTN_RECORD_BLOCKS;
+        record->count = run_bytes(run, step->peer, false) / size;
+        record->back = run_bytes(run, step->peer, true) / size;
+    } else
         record->number = dtn_coll_of(run->ctx)->peers[record->other]
                            .messages[step->is_recv];
 }
@@ -70,7 +93,7 @@ static bool run_waits(const struct dtensor_ctx *ctx,
     return true;
 }
 
-static bool run_edge(const struct dtensor_ctx *ctx, int peer, bool is_recv,
+static bool run_edge(const struct dtensor_ctx *ctx, int peer, bool comes,
                      struct dtn_call_record *record)
 {
     const struct dtn_exec_run *run = dtn_coll_of(ctx)->run;
@@ -78,7 +101,8 @@ static bool run_edge(const struct dtensor_ctx *ctx, int peer, bool is_recv,
     for (int s = 0; run && s < run->exec->sched.nsteps; s++) {
         const struct dtn_step *step = &run->exec->sched.steps[s];
 
-        if (step->match_bits != 0 && step->is_recv == is_recv
+        if (step->match_bits != 0
+            && (step->is_recv == comes || !run->exec->messages)
             && run->exec->peers[step->peer].rank == peer) {
             step_said(run, step, record);
             return true;
@@ -113,18 +137,14 @@ static uint32_t run_other_turn(const struct dtn_exec_run *run, int rank,
     return 0;
 }
 
-/* The payload of a signal has a size, so a sender that is gone need not report
+/* The payload of a message has a size, so a sender that is gone need not report
  * it.
  */
 static void run_heard(const struct dtn_exec_run *run, int rank,
                       uint64_t expected, const struct dtn_signal *signal)
 {
-    const enum dtn_coll coll = dtn_fingerprint_coll(signal->fingerprint);
-
     if (signal->tag == DTN_TAG_EAGER
-        && (coll == DTN_COLL_PAIRS
-            || (coll == DTN_COLL_ALL_TO_ALL
-                && run->exec->record.kind == DTN_RECORD_NOTHING)))
+        && dtn_fingerprint_coll(signal->fingerprint) == DTN_COLL_PAIRS)
         dtn_boot_report_call(run->ctx->boot, rank, &(struct dtn_call_record){
             .kind = DTN_RECORD_SENT, .fingerprint = signal->fingerprint,
             .group = run->exec->record.group, .other = run->ctx->world.rank,

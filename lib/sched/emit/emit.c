@@ -184,8 +184,15 @@ void dtn_emit_alone(struct dtn_sched *sched)
                    dtn_span_at(-1, DTN_IN, 0), sched->bytes[DTN_OUT]);
 }
 
-uint64_t dtn_emit_match_bits(const struct dtn_call *call, size_t bytes)
+uint64_t dtn_emit_match_bits(const struct dtn_call *call, int peer)
 {
-    return dtn_call_private(call) ? dtn_fingerprint_mix(DTN_MIX_BYTES, bytes)
-                                  : 0;
+    const size_t size = dtensor_dtype_size(call->dtype);
+    uint64_t sent, received;
+
+    if (!dtn_call_private(call))
+        return 0;
+    sent = call->counts[peer] * size;
+    received = call->recv_counts[peer] * size;
+    return call->me < peer ? dtn_fingerprint_blocks(sent, received)
+                           : dtn_fingerprint_blocks(received, sent);
 }

@@ -177,9 +177,10 @@ dtn_emit_f dtn_emit_allreduce_rail_doubling, dtn_emit_allreduce_rail_halving,
 /* hierarchy_up.c, hierarchy_down.c */
 dtn_emit_f dtn_emit_reduce_rail_twotree, dtn_emit_broadcast_rail_twotree;
 
-/* Match bits: two ranks must agree on the size of a block that the call does
- * not give.
+/* Match bits: two ranks must agree on the sizes of both blocks between them
+ * that the call does not give.  Every signal of the two has those of both, so
+ * that each of them finds out, whichever size is wrong.
  */
-uint64_t dtn_emit_match_bits(const struct dtn_call *call, size_t bytes);
+uint64_t dtn_emit_match_bits(const struct dtn_call *call, int peer);
 
 #endif

@@ -48,8 +48,7 @@ static struct dtn_edge pairs_edge(const struct dtn_call *call, int peer)
         edge.received = dtn_call_received(call, peer);
         break;
     }
-    edge.sent_match = dtn_emit_match_bits(call, edge.sent.bytes);
-    edge.received_match = dtn_emit_match_bits(call, edge.received.bytes);
+    edge.sent_match = edge.received_match = dtn_emit_match_bits(call, peer);
     return edge;
 }
 

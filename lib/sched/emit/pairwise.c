@@ -22,7 +22,7 @@
 #include <stdbool.h>
 
 /* READY to the rank that puts here in step s, and from the rank that this rank
- * puts to.  Both sides must mean the same number of bytes.
+ * puts to.  Both sides must mean the same numbers of bytes.
  */
 static void pairwise_invite(struct dtn_sched *sched,
                             const struct dtn_call *call, int s)
@@ -35,8 +35,7 @@ static void pairwise_invite(struct dtn_sched *sched,
     block = dtn_call_received(call, from);
     dtn_sched_offer(sched, from, dtn_span_at(call->me, DTN_OUT, block.offset),
                     block.bytes);
-    dtn_sched_match(sched, dtn_emit_match_bits(call, block.bytes), block.bytes,
-                    true);
+    dtn_sched_match(sched, dtn_emit_match_bits(call, from), block.bytes, true);
 }
 
 static void pairwise_accept(struct dtn_sched *sched,
@@ -49,7 +48,7 @@ static void pairwise_accept(struct dtn_sched *sched,
         return;
     bytes = dtn_call_sent(call, to).bytes;
     dtn_sched_wait(sched, to, DTN_TAG_READY);
-    dtn_sched_match(sched, dtn_emit_match_bits(call, bytes), bytes, false);
+    dtn_sched_match(sched, dtn_emit_match_bits(call, to), bytes, false);
 }
 
 int dtn_emit_all_to_all_pairwise(const struct dtn_call *call,
