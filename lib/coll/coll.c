@@ -86,5 +86,9 @@ int dtn_call_run(const struct dtn_group *group, struct dtn_call *call,
 
     if (rc != 0)
         return rc;
+    if (call->text)
+        return dtn_exec_run_step(cached->exec, in, out,
+                                 cached->fingerprint ^ call->plan,
+                                 call->number, call->text, err);
     return dtn_cached_run(cached, in, out, call->number, err);
 }

@@ -53,6 +53,16 @@ int dtn_exec_connect(struct dtn_exec *exec, struct dtensor_error *err);
 int dtn_exec_run(struct dtn_exec *exec, const void *in, void *out,
                  uint64_t fingerprint, struct dtensor_error *err);
 
+/* The same for a call that is a step of a redistribute: errors have the `text`
+ * of that, see dtn_record_forget().  `base` is the fingerprint without number.
+ */
+int dtn_exec_run_step(struct dtn_exec *exec, const void *in, void *out,
+                      uint64_t base, uint32_t number, const char *text,
+                      struct dtensor_error *err);
+
+/* The executable belongs to such a step. */
+void dtn_exec_set_text(struct dtn_exec *exec, uint64_t base, const char *text);
+
 /* The same without blocking: start the run, then poll until it returns
  * something other than EAGAIN.  Start returns EAGAIN if the arena is full and
  * other runs will give bounce buffers back, or if a peer is not connected yet.

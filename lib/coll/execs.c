@@ -233,7 +233,9 @@ int dtn_call_exec(const struct dtn_group *group, const struct dtn_call *call,
     if (rc != 0)
         return rc;
     *execp = made.exec;
-    *fingerprintp = made.fingerprint;
+    *fingerprintp = made.fingerprint ^ call->plan;
+    if (call->text)
+        dtn_exec_set_text(made.exec, *fingerprintp, call->text);
     return 0;
 }
 

@@ -76,6 +76,13 @@ bool dtn_record_recall(const struct dtensor_ctx *ctx, uint64_t fingerprint,
     return false;
 }
 
+void dtn_record_forget(struct dtensor_ctx *ctx, const char *text)
+{
+    for (int i = 0; i < DTN_RECORD_MAX; i++)
+        if (ctx->recent_calls[i].text == text)
+            ctx->recent_calls[i].text = NULL;
+}
+
 bool dtn_record_numbered(const struct dtensor_ctx *ctx, uint64_t group,
                          uint32_t number, struct dtn_call_record *record)
 {

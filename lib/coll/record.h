@@ -24,6 +24,10 @@ bool dtn_record_recall(const struct dtensor_ctx *ctx, uint64_t fingerprint,
                        struct dtn_call_record *said);
 bool dtn_record_numbered(const struct dtensor_ctx *ctx, uint64_t group,
                          uint32_t number, struct dtn_call_record *said);
+
+/* The text of calls is about to be freed. */
+void dtn_record_forget(struct dtensor_ctx *ctx, const char *text);
+
 extern const struct dtn_call_describer dtn_coll_describer; /* exec/mismatch.c */
 
 #endif

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "cluster/cluster.h"
 #include "coll/exec.h"
+#include "coll/record.h"
 #include "job/await.h"
 #include "job/ctx.h"
 #include "job/last_plan.h"
@@ -263,6 +264,7 @@ void dtensor_plan_destroy(struct dtensor_plan *plan)
     for (int i = 0; i < plan->nsteps; i++)
         dtn_exec_destroy(plan->step[i].exec);
     dtn_last_plan_keep(&ctx->last_plan, plan->text);
+    dtn_record_forget(ctx, plan->call);
     free(plan);
     dtn_ctx_release(ctx);
 }

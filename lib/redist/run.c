@@ -39,14 +39,16 @@ static enum dtn_coll run_coll(const struct dtn_redist_step *step)
                                                 : DTN_COLL_BROADCAST;
 }
 
-static struct dtn_call run_call(const struct dtn_redist_step *step)
+static struct dtn_call run_call(const struct dtensor_plan *r,
+                                const struct dtn_redist_step *step)
 {
     const struct dtn_phase *phase = &step->phase;
 
     return (struct dtn_call){
         .coll = run_coll(step), .n = step->group->n, .me = step->group->me,
         .count = step->count,
-        .on_device = step->group->on_device,
+        .on_device = step->group->on_device, .text = r->call,
+        .plan = dtn_fingerprint_mix(DTN_MIX_PLAN, r->hash),
         .dtype = phase->dst.dtype, .redop = phase->redop,
         .divisor = phase->divide                 /* of a broadcast it is none */
     };
@@ -63,8 +65,8 @@ uint32_t dtn_redist_number(const struct dtensor_plan *r)
     return r->nsteps > 0 && r->all->group.me >= 0 ? ++*r->all->group.calls : 0;
 }
 
-static int run_step(struct dtn_redist_step *step, uint32_t number,
-                    const void *in, void *out,
+static int run_step(const struct dtensor_plan *r, struct dtn_redist_step *step,
+                    uint32_t number, const void *in, void *out,
                     struct dtensor_error *err)
 {
     int rc = 0;
@@ -74,7 +76,7 @@ static int run_step(struct dtn_redist_step *step, uint32_t number,
                           dtn_fingerprint_numbered(step->fingerprint, number),
                           err);
     } else if (step->count > 0) {
-        struct dtn_call call = run_call(step);
+        struct dtn_call call = run_call(r, step);
 
         call.number = number;
         rc = dtn_call_run(step->group, &call, in, out, err);
@@ -91,7 +93,7 @@ int dtn_redist_calls(struct dtensor_plan *r, struct dtensor_error *err)
         return rc;
     for (int i = 0; rc == 0 && i < r->nsteps; i++) {
         struct dtn_redist_step *step = &r->step[i];
-        const struct dtn_call call = run_call(step);
+        const struct dtn_call call = run_call(r, step);
 
         if (!step->exec && !dtn_redist_idle(step))
             rc = dtn_call_exec(step->group, &call, &step->exec,
@@ -156,7 +158,7 @@ static inline int redist_run(struct dtensor_plan *r, const void *in, void *out,
 
         if (dtn_redist_idle(&r->step[i]))
             continue;
-        rc = run_step(&r->step[i], number, in, to, err);
+        rc = run_step(r, &r->step[i], number, in, to, err);
         if (r->step[i].phase.kind != DTN_PHASE_EXCHANGE)
             dtn_last_plan_is(&ctx->last_plan, r->text);
         in = to;

@@ -76,6 +76,9 @@ struct dtn_call {
     int nedges;                   /* peers with messages                      */
     uint32_t number;              /* sequence number of the call over its     */
                                   /* group; 0: unknown                        */
+    uint64_t plan;                /* a step of a redistribute: match bits of  */
+                                  /* that, which ranks compare; else 0        */
+    const char *text;             /* of that redistribute; NULL: no step      */
     size_t eager_bytes;           /* the longest eager message between its    */
                                   /* ranks; 0 means DTN_EAGER_MAX             */
     const int *hosts;             /* [n] host of each position, numbered in   */

@@ -33,7 +33,8 @@ enum dtn_mix {
     DTN_MIX_NUMBER,              /* sequence number of the call               */
     DTN_MIX_BYTES,               /* message size between two ranks            */
     DTN_MIX_MESSAGE,             /* count of a message, and those before      */
-    DTN_MIX_TURN                 /* number of a message in its pair           */
+    DTN_MIX_TURN,                /* number of a message in its pair           */
+    DTN_MIX_PLAN                 /* redistribute of which a call is a step    */
 };
 
 /* Different values have different 64-bit hashes (before they are cut to 51

@@ -328,6 +328,58 @@ static void turned(int rank, int n, void *arg)
     dtensor_fini(world.ctx);
 }
 
+/* Rank 1 wants rows, the others the whole: both are an allreduce. */
+static void apart(int rank, int n, void *arg)
+{
+    const int64_t shape[2] = { 8, 6 };
+    const bool starts = *(bool *)arg;
+    const char *want = rank == 1 ? "S(0)" : "R";
+    struct dtensor_request *request = NULL;
+    struct dtensor_plan *plan = NULL;
+    struct dtensor *from, *to = NULL;
+    struct dtensor_spec has, made;
+    struct world world;
+    int rc;
+
+    (void)n;
+    world_open(&world);
+    need(dtensor_spec_init(&has, world.ctx, "world", "P", DTENSOR_F32, 2,
+                           shape, &world.err) == 0
+         && dtensor_spec_init(&made, world.ctx, "world", want, DTENSOR_F32, 2,
+                              shape, &world.err) == 0
+         && dtensor_zeros(&has, &from, &world.err) == 0
+         && (!starts || dtensor_zeros(&made, &to, &world.err) == 0)
+         && dtensor_plan_create(&has, &made, NULL, &plan, &world.err) == 0,
+         "%s", world.err.text);
+    rc = starts ? dtensor_plan_start(plan, from, to, &request, &world.err)
+                : dtensor_redistribute(from, want, &to, &world.err);
+    if (rc == 0 && starts)
+        rc = dtensor_wait(request, &world.err);
+    need(rc == DTENSOR_EMISMATCH && world.err.rank == 1, "rc is %s",
+         dtensor_errname(rc));
+    need(strstr(world.err.text, "rank 1 on localhost called redistribute of "
+                "f32[8,6] P(sum) -> S(0) on world, rank 0 on localhost "
+                "called redistribute of f32[8,6] P(sum) -> R on world (all"),
+         "words: %s", world.err.text);
+    dtensor_plan_destroy(plan);
+    dtensor_destroy(to);
+    dtensor_destroy(from);
+    dtensor_fini(world.ctx);
+}
+
+static void test_apart(const char *wire)
+{
+    int bad;
+
+    setenv("DTN_CLUSTER", ranks_file(wire, N, "op_timeout = 60s\n"), 1);
+    for (int starts = 0; starts < 2; starts++) {
+        bad = ranks_run(N, 30, apart, &(bool){ starts }, NULL);
+        ok(bad == 0, "%s: redistributes P to R and P to S(0), %s: both in "
+           "words", wire, starts ? "started" : "blocking");
+    }
+    unlink(getenv("DTN_CLUSTER"));
+}
+
 static void test_first(const char *wire)
 {
     int bad;
@@ -369,6 +421,8 @@ int main(void)
     test_wire("tcp");
     test_first("shm");
     test_first("tcp");
+    test_apart("shm");
+    test_apart("tcp");
     test_messages("shm");
     test_messages("tcp");
     test_blocks("shm");

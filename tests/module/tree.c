@@ -1,7 +1,10 @@
 /* tree.c - modules whose parameters are whole numbers */
 #include "tests/module/tree.h"
 #include "job/ctx.h"
+#include "sched/call.h"
+#include "sched/fingerprint.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -146,25 +149,24 @@ static char said_to(const char *text)
 }
 
 /* A reduce-scatter of few bytes is an allreduce of which each rank keeps its
- * part.
+ * part: two calls with the text of one redistribute.
  */
 void calls_count(uint64_t before, char counts[40])
 {
     const uint64_t calls = job->ctx->calls;
     int gathered = 0, reduced = 0, scattered = 0;
-    bool sum = false;
 
     need(calls - before <= DTN_RECORD_MAX, "too many calls to count");
     for (uint64_t i = before + 1; i <= calls; i++) {
         const struct dtn_call_record *call =
             &job->ctx->recent_calls[i % DTN_RECORD_MAX];
         const char from = said_from(call->text), to = said_to(call->text);
+        const bool sum =
+            dtn_fingerprint_coll(call->fingerprint) == DTN_COLL_ALLREDUCE;
 
-        scattered += from == 'P' && to == 'S';
-        reduced -= from == 'P' && to == 'S' && sum;
         gathered += from == 'S' && to != 'P';
-        sum = call->kind == DTN_RECORD_CALL;
-        reduced += sum;
+        reduced += sum && to != 'S';
+        scattered += from == 'P' && to == 'S' && !sum;
     }
     snprintf(counts, 40, "%d %d %d", gathered, reduced, scattered);
 }

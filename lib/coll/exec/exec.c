@@ -296,6 +296,13 @@ void dtn_exec_set_record(struct dtn_exec *exec,
     exec->messages = dtn_fingerprint_coll(said->base) == DTN_COLL_PAIRS;
 }
 
+void dtn_exec_set_text(struct dtn_exec *exec, uint64_t base, const char *text)
+{
+    exec->record.kind = DTN_RECORD_WORDED;
+    exec->record.base = base;
+    exec->record.text = text;
+}
+
 /* Each message has one step with match bits: the step that is not DATA. */
 void dtn_exec_count_messages(struct dtn_exec *exec)
 {
@@ -318,21 +325,10 @@ void dtn_exec_count_messages(struct dtn_exec *exec)
     }
 }
 
-/* The call records of its runs point to its text. */
-static void exec_forget(const struct dtn_exec *exec)
-{
-    struct dtensor_ctx *ctx = exec->group.ctx;
-
-    for (int i = 0; i < DTN_RECORD_MAX && exec->record.text; i++)
-        if (ctx->recent_calls[i].text == exec->record.text)
-            ctx->recent_calls[i].text = NULL;
-}
-
 void dtn_exec_destroy(struct dtn_exec *exec)
 {
     if (!exec)
         return;
-    exec_forget(exec);
     dtn_graph_destroy(exec);
     if (exec->window)
         dtn_exec_destroy(exec->window->exec);

@@ -30,6 +30,7 @@
 #include "job/await.h"
 #include "job/ctx.h"
 #include "job/watcher.h"
+#include "sched/fingerprint.h"
 #include "sched/sched.h"
 #include "dtensor.h"
 
@@ -224,6 +225,20 @@ int dtn_exec_run(struct dtn_exec *exec, const void *in, void *out,
     return exec->group.ctx->watcher
          ? exec_run_watched(exec, in, out, fingerprint, err)
          : exec_run(exec, in, out, fingerprint, err);
+}
+
+int dtn_exec_run_step(struct dtn_exec *exec, const void *in, void *out,
+                      uint64_t base, uint32_t number, const char *text,
+                      struct dtensor_error *err)
+{
+    const struct dtn_call_record alone = exec->record;
+    int rc;
+
+    dtn_exec_set_text(exec, base, text);
+    rc = dtn_exec_run(exec, in, out, dtn_fingerprint_numbered(base, number),
+                      err);
+    exec->record = alone;
+    return rc;
 }
 
 /* -------------------------------------------------------- started calls --- */
