@@ -76,9 +76,11 @@ void dtensor_fini(struct dtensor_ctx *ctx);
  *
  * Call it before dtensor_fini().  The result is 1
  *   - after a call that failed on several ranks, a mismatch included: on the
- *     lowest of the ranks that failed within half a second of the first
- *   - after an EINVAL of this rank alone: unless a lower rank has just left,
- *     since a program whose call was refused leaves
+ *     lowest of the ranks that failed within half a second of the first; if
+ *     some of them have EABORT, because another one failed, on none of these
+ *   - after an EINVAL or ESYS of this rank alone: unless a lower rank has just
+ *     left, since a program whose call was refused, or that cannot read a file,
+ *     leaves
  *   - after any other error of this rank alone
  *   - after an ESYS that all return for one rank, as of a file: on that rank
  *   - with `ctx` NULL, after dtensor_init() failed: on the rank that differs or

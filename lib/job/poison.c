@@ -50,6 +50,11 @@ static int poison_word(int code, enum dtn_loss loss)
     return -(-code | (int)loss << CODE_BITS);
 }
 
+int dtn_poison_code(int word)
+{
+    return -(-word & CODE_MASK);
+}
+
 int dtn_peer_health(struct dtensor_ctx *ctx, int peer, int *culprit, int *code,
                     enum dtn_loss *loss)
 {
@@ -59,7 +64,7 @@ int dtn_peer_health(struct dtensor_ctx *ctx, int peer, int *culprit, int *code,
 
     if (health != DTENSOR_EABORT)
         return health;
-    *code = -(-word & CODE_MASK);
+    *code = dtn_poison_code(word);
     *loss = -word >> CODE_BITS < DTN_NLOSSES
           ? (enum dtn_loss)(-word >> CODE_BITS) : DTN_LOSS_NONE;
     return health;

@@ -17,6 +17,9 @@ int dtn_poison_record(struct dtensor_ctx *ctx, int code, int culprit,
                       const char *what);
 void dtn_poison_tell(struct dtensor_ctx *ctx, int code, int culprit);
 
+/* The code in the word that transports carry for a rank that gives up. */
+int dtn_poison_code(int word);
+
 /* The health of a connected peer, as its transport says.  EABORT: it gave up
  * with *code, and its *culprit was lost in the way *loss, if it was; else they
  * stay as they are.

@@ -7,6 +7,10 @@
  * sends nothing in that time may be busy with other work, and nobody relies on
  * it: in doubt there are two lines rather than none.
  *
+ * A rank with EABORT only knows that another one gave up: if rank 6 has no
+ * memory, its error says so, and the errors of the others say "see the message
+ * of rank 6".  So such a rank prints only if no rank gave up for a reason.
+ *
  * If dtensor_init() fails there is no context to ask.  But all ranks then have
  * the same error, which names the rank at fault.
  */
@@ -15,6 +19,7 @@
 #include "boot/boot.h"
 #include "job/ctx.h"
 #include "job/failure.h"
+#include "job/poison.h"
 #include "transport/transport.h"
 #include "dtensor.h"
 
@@ -25,11 +30,17 @@
 
 #define WINDOW_NS INT64_C(500000000)
 
-enum report_peer { PEER_HERE, PEER_FAILED, PEER_GONE };
+enum report_peer { PEER_HERE, PEER_FAILED, PEER_ABORTED, PEER_GONE };
+
+/* It gave up: for a reason of its own, or because another one had. */
+static enum report_peer report_gave_up(int code)
+{
+    return code == DTENSOR_EABORT ? PEER_ABORTED : PEER_FAILED;
+}
 
 /* The state of a rank: failed too, gone without a report, or neither.  For a
  * failure of this rank alone, a rank that has just left counts as failed,
- * because its call was refused too.
+ * because its call was refused too, or it could not read the file either.
  */
 static enum report_peer report_peer(const struct dtensor_ctx *ctx, int rank,
                                     int64_t alone_ns)
@@ -37,19 +48,19 @@ static enum report_peer report_peer(const struct dtensor_ctx *ctx, int rank,
     const struct dtn_peer_failure *failure = dtn_boot_peer_failure(ctx->boot,
                                                                    rank);
     struct dtn_transport *tp = dtn_wire_to(ctx, rank);
-    int culprit = rank, code = 0, health;
+    int culprit = rank, word = 0, health;
 
     if (failure->order > 0 && failure->code != 0
         && (failure->culprit != rank || failure->code != DTENSOR_EPEER))
-        return PEER_FAILED;
+        return report_gave_up(failure->code);
     if (failure->order > 0 && alone_ns > 0)
         return failure->heard_ns > alone_ns - WINDOW_NS ? PEER_FAILED
                                                         : PEER_GONE;
     if (failure->order > 0)
         return PEER_GONE;
-    health = tp && alone_ns == 0 ? tp->ops->health(tp, rank, &culprit, &code)
+    health = tp && alone_ns == 0 ? tp->ops->health(tp, rank, &culprit, &word)
                                  : 0;
-    return health == DTENSOR_EABORT ? PEER_FAILED
+    return health == DTENSOR_EABORT ? report_gave_up(dtn_poison_code(word))
          : health == DTENSOR_EPEER ? PEER_GONE : PEER_HERE;
 }
 
@@ -61,12 +72,35 @@ static int64_t report_first_ns(const struct dtensor_ctx *ctx, int64_t own_ns)
     for (int r = 0; r < ctx->world.size; r++) {
         const struct dtn_peer_failure *failure = dtn_boot_peer_failure(
             ctx->boot, r);
+        const enum report_peer peer = report_peer(ctx, r, 0);
 
-        if (r != ctx->world.rank && report_peer(ctx, r, 0) == PEER_FAILED
-            && failure->order > 0 && failure->heard_ns < first)
+        if (r != ctx->world.rank && failure->order > 0
+            && (peer == PEER_FAILED || peer == PEER_ABORTED)
+            && failure->heard_ns < first)
             first = failure->heard_ns;
     }
     return first;
+}
+
+/* Does another rank print?  *here: one that may is not heard yet. */
+static bool report_yields(const struct dtensor_ctx *ctx, int64_t alone_ns,
+                          bool *here)
+{
+    const struct dtensor_error *own = &ctx->failure.err;
+    const bool aborted = own->code == DTENSOR_EABORT;
+    const int me = ctx->world.rank;
+
+    *here = false;
+    for (int r = 0; r < (aborted ? ctx->world.size : me); r++) {
+        const enum report_peer peer = r == me ? PEER_GONE
+                                              : report_peer(ctx, r, alone_ns);
+
+        if ((peer == PEER_FAILED && (r < me || aborted))
+            || (peer == PEER_ABORTED && r < me && (aborted || alone_ns > 0)))
+            return true;
+        *here = *here || (peer == PEER_HERE && (r < me || r == own->rank));
+    }
+    return false;
 }
 
 static int report_joined(struct dtensor_ctx *ctx, int code)
@@ -77,7 +111,8 @@ static int report_joined(struct dtensor_ctx *ctx, int code)
     int64_t own_ns, first_ns;
     bool here;
 
-    if (ctx->planning || (alone_ns > 0 && code != DTENSOR_EINVAL))
+    if (ctx->planning || (alone_ns > 0 && code != DTENSOR_EINVAL
+                          && code != DTENSOR_ESYS))
         return 1;
     dtn_boot_watch(ctx->boot);
     own_ns = alone_ns > 0 ? now : ctx->failure.at_ns;
@@ -85,15 +120,9 @@ static int report_joined(struct dtensor_ctx *ctx, int code)
     if (own_ns > first_ns + WINDOW_NS)
         return 0;
     do {
-        here = false;
         dtn_boot_watch(ctx->boot);
-        for (int r = 0; r < ctx->world.rank; r++) {
-            const enum report_peer peer = report_peer(ctx, r, alone_ns);
-
-            if (peer == PEER_FAILED)
-                return 0;
-            here = here || peer == PEER_HERE;
-        }
+        if (report_yields(ctx, alone_ns, &here))
+            return 0;
         if (here)
             nanosleep(&nap, NULL);
     } while (here && dtn_now_ns() < first_ns + WINDOW_NS);

@@ -129,6 +129,80 @@ static void test_scenes(const char *wire)
     unlink(file);
 }
 
+/* Some ranks, bits of *arg, cannot read what is in a file. */
+static void looks(int rank, int n, void *arg)
+{
+    struct dtensor_ctx *ctx = NULL;
+    struct dtensor_error err = { 0 };
+    struct dtensor_meta meta;
+    const unsigned ranks = *(unsigned *)arg;
+
+    (void)n;
+    need(dtensor_init(NULL, &ctx, &err) == 0, "%s", err.text);
+    if (ranks >> rank & 1) {
+        need(dtensor_file_meta("no/such.npy", &meta, &err) == DTENSOR_ESYS,
+             "%s", err.text);
+        vote(ctx, &err, rank);
+    } else {
+        await(&told->voted, popcount(ranks));
+    }
+    dtensor_fini(ctx);
+}
+
+static void test_meta(unsigned ranks, unsigned want)
+{
+    int bad;
+
+    memset(told, 0, sizeof *told);
+    setenv("DTN_CLUSTER", ranks_file("shm", N, NULL), 1);
+    bad = ranks_run(N, 30, looks, &ranks, NULL);
+    ok(bad == 0 && told->reporters == want, "ranks 0x%x cannot look into a "
+       "file: one says so (ranks 0x%x, %d bad)", ranks, told->reporters, bad);
+    unlink(getenv("DTN_CLUSTER"));
+    unsetenv("DTN_CLUSTER");
+}
+
+/* A signal of rank 5 fails: the others only know that rank 5 gave up. */
+static void abort_all(int rank, int n, void *arg)
+{
+    const struct dtensor_mesh *mesh;
+    struct dtensor_ctx *ctx = NULL;
+    struct dtensor_error err = { 0 };
+    float x = 1;
+    int rc;
+
+    (void)arg;
+    if (rank == 5)
+        setenv("DTN_FAULT", "fail_signal=20", 1);
+    need(dtensor_init(NULL, &ctx, &err) == 0
+         && dtensor_mesh_find(ctx, "world", &mesh, &err) == 0, "%s", err.text);
+    do
+        rc = dtensor_allreduce(mesh, &x, &x, 1, DTENSOR_F32, DTENSOR_MAX, &err);
+    while (rc == 0);
+    need(rank == 5 ? rc != DTENSOR_EABORT : rc == DTENSOR_EABORT, "%s: %s",
+         dtensor_errname(rc), err.text);
+    told->failed++;
+    await(&told->failed, n);
+    vote(ctx, &err, rank);
+    told->voted++;
+    await(&told->voted, n);
+    dtensor_fini(ctx);
+}
+
+static void test_cause(const char *wire)
+{
+    int bad;
+    unsigned who;
+
+    memset(told, 0, sizeof *told);
+    setenv("DTN_CLUSTER", ranks_file(wire, N, NULL), 1);
+    bad = ranks_run(N, 30, abort_all, NULL, NULL);
+    who = told->reporters;
+    ok(bad == 0 && who == 1u << 5, "%s: rank 5 fails and the others have "
+       "EABORT: rank 5 reports (ranks 0x%x, %d bad)", wire, who, bad);
+    unlink(getenv("DTN_CLUSTER"));
+}
+
 /* ------------------------------------------------------- before joining --- */
 
 static void join(int rank, int n, void *arg)
@@ -242,7 +316,11 @@ int main(void)
     test_outside();
     test_joining();
     test_file();
+    test_meta(0xff, 1 << 0);
+    test_meta(1 << 6, 1 << 6);
     test_scenes("shm");
     test_scenes("tcp");
+    test_cause("shm");
+    test_cause("tcp");
     return done();
 }
