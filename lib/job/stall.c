@@ -58,12 +58,27 @@ static void stall_peek(const struct dtensor_ctx *ctx,
     } while (ctx->calls - calls > DTN_RECORD_MAX - 2);
 }
 
+/* The call, or of messages the one that waits. */
+static void stall_step(const struct dtensor_ctx *ctx,
+                       const struct dtn_call_record *call,
+                       struct dtn_call_record *step)
+{
+    if (call->group != 0 || !ctx->describer->waits(ctx, step)
+        || step->group != 0)
+        *step = *call;
+    step->number = step->group != 0 ? step->number : 0;
+}
+
 static void stall_tell(void *arg, bool waits, struct dtn_call_record *call)
 {
-    if (waits)
-        stall_last(arg, call);
-    else
+    struct dtn_call_record last = { .kind = DTN_RECORD_NOTHING };
+
+    if (!waits) {
         stall_peek(arg, call);
+        return;
+    }
+    stall_last(arg, &last);
+    stall_step(arg, &last, call);
 }
 
 void dtn_stall_open(struct dtensor_ctx *ctx)
@@ -103,15 +118,33 @@ static const char *stall_apart(const struct dtensor_ctx *ctx, int rank,
     return buf;
 }
 
-/* Does this rank wait until it may send, for a rank that waits in a message?
- * Both may send first.
+/* Does the peer wait in a message?  alike: in one or in the same call, as this
+ * rank does?
+ */
+static bool stall_message(const struct dtn_rank_status *status)
+{
+    return status->waits && status->call.group == 0
+        && (status->call.kind == DTN_RECORD_SENT
+            || status->call.kind == DTN_RECORD_RECEIVED);
+}
+
+static bool stall_alike(const struct dtn_rank_status *status,
+                        const struct dtn_call_record *mine)
+{
+    return status->call.fingerprint == mine->fingerprint
+        || (stall_message(status) && mine->group == 0);
+}
+
+/* Does this rank wait until it may send, for a rank that does so, too?  Both
+ * may send first, or both are in a ring of ranks that do.
  */
 static bool stall_sends(const struct dtensor_ctx *ctx,
                         const struct dtn_rank_status *status)
 {
     struct dtn_call_record step;
 
-    return status && status->waits && status->call.group == 0
+    return status && stall_message(status)
+        && status->call.kind == DTN_RECORD_SENT
         && ctx->describer->waits(ctx, &step) && step.group == 0
         && step.kind == DTN_RECORD_SENT;
 }
@@ -120,13 +153,15 @@ static void stall_same(const struct dtensor_ctx *ctx, int rank,
                        const struct dtn_rank_status *status, char *buf,
                        size_t size)
 {
-    char why[320];
+    char why[320], call[DTN_RECORD_TEXT + 48];
 
     stall_apart(ctx, rank, why, sizeof why);
-    snprintf(buf, size, "%s%s%s", stall_sends(ctx, status)
-             ? "waits in a send or recv too: if both send, one has to receive "
-             "first, or both use dtensor_group_begin()"
-             : "waits in the same call", *why ? "; " : "", why);
+    snprintf(buf, size, "waits in %s%s%s%s", stall_message(status)
+             ? stall_call(ctx, &status->call, call, sizeof call)
+             : "the same call",
+             stall_sends(ctx, status) ? ": if all send first, one has to "
+             "receive first, or all use dtensor_group_begin()" : "",
+             *why ? "; " : "", why);
 }
 
 static void stall_peer(const struct dtensor_ctx *ctx, int peer,
@@ -138,7 +173,7 @@ static void stall_peer(const struct dtensor_ctx *ctx, int peer,
     bool same;
 
     stall_last(ctx, &mine);
-    same = status->call.fingerprint == mine.fingerprint;
+    same = stall_alike(status, &mine);
     if (status->waits && same)
         stall_same(ctx, peer, status, buf, size);
     else if (status->waits)
@@ -167,17 +202,6 @@ char *dtn_stall_words(const struct dtensor_ctx *ctx, int peer, int64_t since_ns,
     return buf;
 }
 
-/* The call, or of messages the one that waits. */
-static void stall_step(const struct dtensor_ctx *ctx,
-                       const struct dtn_call_record *call,
-                       struct dtn_call_record *step)
-{
-    if (call->group != 0 || !ctx->describer->waits(ctx, step)
-        || step->group != 0)
-        *step = *call;
-    step->number = step->group != 0 ? step->number : 0;
-}
-
 /* Log one line.  If the peer waits itself, it is not the cause, and the line
  * needs DTN_LOG=info, unless the two cannot connect or may both send first.
  * dtensor-run asks for these lines only.
@@ -194,8 +218,7 @@ static void stall_log(struct dtensor_ctx *ctx, int peer, int64_t waited_ns,
     stall_step(ctx, &mine, &step);
     if (status)
         stall_peer(ctx, peer, status, does, sizeof does);
-    dtn_log(&ctx->log, status && status->waits
-            && status->call.fingerprint == mine.fingerprint
+    dtn_log(&ctx->log, status && status->waits && stall_alike(status, &mine)
             && !stall_sends(ctx, status)
             && !*stall_apart(ctx, peer, why, sizeof why) ? DTN_LOG_INFO
                                                          : DTN_LOG_STALL,

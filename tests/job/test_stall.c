@@ -3,8 +3,8 @@
  * Four ranks.  The last one sleeps, computes, or is never in time, while the
  * others wait for it.  Their log must say so, once in each rank, with the call
  * and its number on both sides; then the calls go on.  Where the deadline
- * passes, the error says the same.  Two ranks that both send first, and would
- * wait for each other until then, are told what to do.
+ * passes, the error says the same.  Ranks that all send first, and would wait
+ * for each other until then, two or a ring, are told what to do.
  *
  * Without this test, a user would learn after op_timeout, 10 minutes, that the
  * job stands, and nothing about the rank that is late.
@@ -37,7 +37,8 @@ struct play {
     bool computes;                /* the late rank does, or it sleeps         */
     bool chain;                   /* rank 2 waits for it in another call      */
     bool never;                   /* it never calls                           */
-    bool sends;                   /* all send before they receive             */
+    bool sends;                   /* all send before they receive: in pairs,  */
+    bool ring;                    /* or each to the next one                  */
     _Atomic int ended;            /* ranks whose call has failed              */
     int rc[RANKS];
     struct dtensor_error err[RANKS];
@@ -91,16 +92,18 @@ static int sum(struct job *job, const char *mesh, struct dtensor_error *err)
     return dtensor_allreduce(over, x, x, 4, DTENSOR_F32, DTENSOR_SUM, err);
 }
 
-/* Ranks 0 and 1, and 2 and 3, send first what no signal can have. */
+/* Ranks 0 and 1, and 2 and 3, or a ring, send first what no signal can have. */
 static int send_first(struct job *job, const struct dtensor_mesh *world,
-                      struct dtensor_error *err)
+                      bool ring, struct dtensor_error *err)
 {
     static char block[1 << 20];
-    const int peer = dtensor_rank(job->ctx) ^ 1;
-    const int rc = dtensor_send(world, peer, block, sizeof block, DTENSOR_U8,
+    const int me = dtensor_rank(job->ctx);
+    const int to = ring ? (me + 1) % RANKS : me ^ 1;
+    const int from = ring ? (me + RANKS - 1) % RANKS : to;
+    const int rc = dtensor_send(world, to, block, sizeof block, DTENSOR_U8,
                                 err);
 
-    return rc != 0 ? rc : dtensor_recv(world, peer, block, sizeof block,
+    return rc != 0 ? rc : dtensor_recv(world, from, block, sizeof block,
                                        DTENSOR_U8, err);
 }
 
@@ -119,7 +122,7 @@ static void rank_waits(int rank, int n, void *arg)
     if (!play->first)
         good(dtensor_barrier(world, &job->err));
     if (play->sends)
-        rc = send_first(job, world, err);
+        rc = send_first(job, world, play->ring, err);
     else if (rank == LATE)
         be_late(play);
     if (play->chain && rank >= 2)
@@ -216,19 +219,27 @@ static void test_never(struct play *play)
        "it never calls: the error at the deadline says what it does");
 }
 
-static void test_send_first(struct play *play, const char *wire)
+/* Some reach the deadline; the others may hear of it. */
+static void test_send_first(struct play *play, bool ring, const char *wire)
 {
-    static const char words[] = "waits in a send or recv too: if both send, "
-        "one has to receive first, or both use dtensor_group_begin()";
+    static const char remedy[] = ": if all send first, one has to receive "
+        "first, or all use dtensor_group_begin()";
+    char words[160];
     const char *text;
+    bool told = false, logged = false;
 
     play->sends = true;
+    play->ring = ring;
     text = play_run(play, wire, "1500ms");
-    /* Rank 0, rank 1 or both reach the deadline; the other may hear of it. */
-    ok(strstr(text, "stall: send of 1048576 u8 to rank ")
-       && strstr(text, words) && (strstr(play->err[0].text, words)
-                                  || strstr(play->err[1].text, words)),
-       "all send first, over %s: the log and the error say what to do", wire);
+    for (int r = 0; r < RANKS; r++) {
+        snprintf(words, sizeof words, "rank %d on localhost, which waits in "
+                 "send of 1048576 u8 to rank %d%s", r,
+                 ring ? (r + 1) % RANKS : r ^ 1, remedy);
+        told = told || strstr(play->err[r].text, remedy);
+        logged = logged || strstr(text, words);
+    }
+    ok(strstr(text, "stall: send of 1048576 u8 to rank ") && logged && told, "all send first, %s, over %s: the log "
+       "and the error say what to do", ring ? "in a ring" : "in pairs", wire);
 }
 
 #define BEGIN(play) (memset(play, 0, sizeof *(play)), (play))
@@ -257,8 +268,10 @@ int main(void)
     play->chain = true;
     test_late(play, "a rank waits in another call", "shm", LOST, play->awaited);
     test_never(BEGIN(play));
-    test_send_first(BEGIN(play), "shm");
-    test_send_first(BEGIN(play), "tcp");
+    test_send_first(BEGIN(play), false, "shm");
+    test_send_first(BEGIN(play), false, "tcp");
+    test_send_first(BEGIN(play), true, "shm");
+    test_send_first(BEGIN(play), true, "tcp");
     munmap(play, sizeof *play);
     return done();
 }
