@@ -20,6 +20,7 @@
 #include "device/memory.h"
 #include "job/await.h"
 #include "job/cpus.h"
+#include "job/seat.h"
 #include "job/stall.h"
 #include "job/suspects.h"
 #include "job/wire.h"
@@ -87,6 +88,16 @@ static void ctx_refused(struct dtensor_ctx *ctx, const char *path,
     dtensor_cluster_destroy(world.cluster);
 }
 
+/* Leave the job. */
+static void ctx_leave(struct dtensor_ctx *ctx)
+{
+    dtn_boot_close(ctx->boot);
+    ctx->boot = NULL;
+    if (ctx->seat_fd >= 0)
+        close(ctx->seat_fd);
+    ctx->seat_fd = -1;
+}
+
 static int ctx_boot(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
     struct dtn_boot_args args = {
@@ -96,6 +107,8 @@ static int ctx_boot(struct dtensor_ctx *ctx, struct dtensor_error *err)
     int rc = ctx_identity(ctx, &identity, err);
 
     args.identity = identity;
+    if (rc == 0)
+        rc = dtn_seat_take(&ctx->world, &ctx->seat_fd, err);
     if (rc == 0)
         rc = dtn_boot_open(&args, &ctx->boot, err);
     if (rc == DTENSOR_ENOMEM && err->rank < 0)
@@ -232,6 +245,7 @@ int dtn_ctx_join(const char *path, struct dtensor_ctx **ctxp,
     if (!ctx)
         return dtn_fail_nomem(err, "init", sizeof *ctx);
     ctx->holders = 1;
+    ctx->seat_fd = -1;
     ctx->arena = DTN_ARENA_NONE;
     dtn_log_init(&ctx->log);
     rc = dtn_whoami(path, &ctx->log, &ctx->world, &why);
@@ -311,6 +325,7 @@ int dtn_ctx_plan(const char *path, int nranks, int per_host,
     if (!ctx)
         return dtn_fail_nomem(err, "init", sizeof *ctx);
     ctx->holders = 1;
+    ctx->seat_fd = -1;
     ctx->arena = DTN_ARENA_NONE;
     ctx->planning = true;
     dtn_log_init(&ctx->log);
@@ -348,7 +363,7 @@ void dtn_ctx_close(struct dtensor_ctx *ctx)
     if (ctx->device)
         ctx->device->ops->close(ctx->device);
     dtn_arena_fini(&ctx->arena);
-    dtn_boot_close(ctx->boot);
+    ctx_leave(ctx);
     dtensor_cluster_destroy(ctx->world.cluster);
     free(ctx);
 }
@@ -375,8 +390,7 @@ void dtn_ctx_finish(struct dtensor_ctx *ctx)
 void dtn_ctx_leave(struct dtensor_ctx *ctx)
 {
     dtn_wire_close(ctx);
-    dtn_boot_close(ctx->boot);
-    ctx->boot = NULL;
+    ctx_leave(ctx);
 }
 
 int dtn_ctx_can_allocate(const struct dtensor_ctx *ctx,

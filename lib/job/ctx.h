@@ -81,6 +81,7 @@ struct dtensor_ctx {
     struct dtn_world world;       /* job and rank; it owns the cluster        */
     struct dtn_log log;           /* where messages go                        */
     struct dtn_boot *boot;        /* the tree of sockets; NULL: left it       */
+    int seat_fd;                  /* keeps the place of this rank, or -1      */
     struct dtn_arena arena;       /* memory that peers reach                  */
     struct dtn_memory *device;    /* memory of a device that this rank uses;  */
                                   /* NULL: none is open                       */
