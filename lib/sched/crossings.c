@@ -13,6 +13,7 @@
 #include "sched/units.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +21,7 @@
 struct counter {
     const int *host;              /* [n]                                      */
     int n, nhosts;
-    int *now, *before;            /* [n], which is no less than nhosts        */
+    int *now, *before, *more;     /* [n], which is no less than nhosts        */
 };
 
 /* ----------------------------------------------------------------- tree --- */
@@ -220,8 +221,24 @@ static struct dtn_tree_edges trees_edges(const struct counter *c, int hosts)
     return most;
 }
 
+/* Of the chunks that a rank copies to children on its host, those that come no
+ * later than what it sends to its child r.
+ */
+static int pair_copied(const struct counter *c, int rank, int r, int t)
+{
+    const struct dtn_tree tree = dtn_tree_make(c->n, 0, rank, t);
+    int copied = 0;
+
+    for (int k = 0; k < tree.nchildren; k++) {
+        copied += c->host[tree.child[k]] == c->host[rank];
+        if (tree.child[k] == r)
+            break;
+    }
+    return copied;
+}
+
 /* Levels of tree t above a rank: c->now has those to other hosts, c->before
- * the others; -1: not known yet.
+ * the others; -1: not known yet.  c->more has what is copied there.
  */
 static void pair_above(const struct counter *c, int r, int t)
 {
@@ -229,28 +246,32 @@ static void pair_above(const struct counter *c, int r, int t)
 
     if (c->now[r] >= 0)
         return;
-    c->now[r] = c->before[r] = 0;
+    c->now[r] = c->before[r] = c->more[r] = 0;
     if (parent < 0)
         return;
     pair_above(c, parent, t);
     c->now[r] = c->now[parent] + (c->host[r] != c->host[parent]);
     c->before[r] = c->before[parent] + (c->host[r] == c->host[parent]);
+    c->more[r] = c->more[parent] + pair_copied(c, parent, r, t);
 }
 
-static struct dtn_levels pair_levels(const struct counter *c)
+static void pair_count(const struct counter *c, struct dtn_crossings *crossings)
 {
-    struct dtn_levels most = { 0, 0 };
+    struct dtn_levels *most = &crossings->pair;
 
     for (int t = 0; t < 2; t++) {
         memset(c->now, -1, (size_t)c->n * sizeof c->now[0]);
         for (int r = 0; r < c->n; r++) {
             pair_above(c, r, t);
-            if (c->now[r] > most.beyond
-                || (c->now[r] == most.beyond && c->before[r] > most.inside))
-                most = (struct dtn_levels){ c->now[r], c->before[r] };
+            if (c->now[r] < most->beyond || (c->now[r] == most->beyond
+                                             && c->before[r] < most->inside))
+                continue;
+            if (c->now[r] > most->beyond || c->before[r] > most->inside
+                || c->more[r] > crossings->copied)
+                crossings->copied = c->more[r];
+            *most = (struct dtn_levels){ c->now[r], c->before[r] };
         }
     }
-    return most;
 }
 
 /* ---------------------------------------------------------------- whole --- */
@@ -262,16 +283,17 @@ struct dtn_crossings dtn_crossings_count(const int host[], int n, int nhosts,
     const bool follows = nhosts < 2
                       || (even && (locals & (locals - 1)) == 0);
     const size_t bytes = (size_t)n * sizeof host[0];
-    struct counter c = { host, n, nhosts, malloc(bytes), malloc(bytes) };
-    struct dtn_crossings crossings = {
-        .counted = c.now && c.before && !follows };
+    struct counter c = { host, n, nhosts, malloc(bytes), malloc(bytes),
+                         malloc(bytes) };
+    const bool room = c.now && c.before && c.more;
+    struct dtn_crossings crossings = { .counted = room && !follows };
 
-    if (c.now && c.before)
+    if (room)
         crossings.trees = trees_edges(&c, even && nhosts > EVEN_HOSTS
                                               ? EVEN_HOSTS : nhosts);
     if (crossings.counted) {
         crossings.tree = tree_levels(&c);
-        crossings.pair = pair_levels(&c);
+        pair_count(&c, &crossings);
         crossings.edges = tree_edges(&c);
         crossings.turns = tree_turns(&c);
         crossings.shifts = shift_levels(&c, false);
@@ -282,5 +304,6 @@ struct dtn_crossings dtn_crossings_count(const int host[], int n, int nhosts,
     }
     free(c.now);
     free(c.before);
+    free(c.more);
     return crossings;
 }

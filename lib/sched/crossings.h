@@ -26,6 +26,8 @@ struct dtn_crossings {
     bool counted;                 /* what follows is known                    */
     struct dtn_levels tree;       /* of a binomial tree from rank 0           */
     struct dtn_levels pair;       /* of a pair of binary trees                */
+    int copied;                   /* chunks that its ranks copy to children   */
+                                  /* on their hosts before they send on       */
     int edges;                    /* of it that leave one host, at most       */
     int turns;                    /* messages to one of its ranks from other  */
                                   /* hosts come in turn: so many in all       */

@@ -36,7 +36,8 @@ static bool load_in_trees(const struct dtn_weight *weight)
 }
 
 /* Bytes of the first chunk on its way through a tree.  Between two hosts of
- * several ranks each has one child on the other, not two.
+ * several ranks each has one child on the other, not two.  What is copied to
+ * children on the same host is counted.
  */
 static double load_path(const struct dtn_model *model,
                         const struct dtn_weight *weight,
@@ -48,6 +49,9 @@ static double load_path(const struct dtn_model *model,
     const double rails = weight->senders == DTN_SENDERS_TREES
                        ? part->sharing : 1;
 
+    if (part->counted && part->sharing <= 0 && load_in_trees(weight))
+        return weight->moved.chunk.log2n / 2 * units->chunk
+             * model->crossings.copied;
     return dtn_term_part(weight->moved.chunk, part) * units->chunk * rails
          * (one ? 0.5 : 1);
 }
@@ -89,8 +93,8 @@ static double load_chunk_messages(const struct dtn_weight *weight,
     return dtn_term_part(weight->each_chunk, part) * (one ? 0.5 : 1);
 }
 
-/* Bytes that move after the first chunk of each tree, or all.  Those that a
- * tree moves at a level may come in turn.
+/* Bytes that move after the first chunk of each tree, which an allreduce moves
+ * up and down; or all.  Those that a tree moves at a level may come in turn.
  */
 static double load_moved(const struct dtn_weight *weight,
                          const struct dtn_units *units,
@@ -99,7 +103,8 @@ static double load_moved(const struct dtn_weight *weight,
     const double thinned = part->constants ? weight->thinned * units->whole
                                              * -log2(units->filled) : 0;
     const double first = part->sharing > 0 && load_in_trees(weight)
-                       ? fmin(2, units->n - 1) * units->chunk : 0;
+                       ? fmin(2, units->n - 1) * units->chunk
+                         * weight->moved.whole.constant : 0;
     const double late = part->counted
                       ? (part->counted->waits - 1) * part->counted->levels
                         * weight->moved.whole.log2n * units->whole : 0;
@@ -198,9 +203,22 @@ double dtn_load_first(const struct dtn_model *model,
                      &(struct dtn_peers){ 1, n, true, sharing, NULL });
 }
 
+/* `sharing` ranks work for own_ns and then use a device, which takes bytes_ns
+ * for all of them, again and again: how long a rank is there.  A rank that
+ * comes finds in the mean those of the other ranks that are there (mean value
+ * analysis of a closed queue, with Schweitzer's estimate).  If the device is
+ * slow, that is all the time that the others do not hide; if it is fast, its
+ * own share.
+ */
+static double load_wait(double own_ns, double bytes_ns, double sharing)
+{
+    const double late = bytes_ns - own_ns;
+
+    return (late + sqrt(late * late + 4 * own_ns * bytes_ns / sharing)) / 2;
+}
+
 /* The ranks of a host use the device in turn, and wait while others use it: all
- * the time if all shifts are as long, else a third of it, as in doubling where
- * only some ranks of a host have their peer on another.
+ * the time if all shifts or levels are as long, else a third of it.
  */
 void dtn_load_turns(const struct dtn_model *model,
                     const struct dtn_weight *weight, double sharing,
@@ -208,17 +226,17 @@ void dtn_load_turns(const struct dtn_model *model,
 {
     const double *ns = model->ns;
     const bool even = weight->hops.per_peer > 0
-                   || (weight->senders == DTN_SENDERS_SHIFT
-                       && weight->moved.whole.log2n > 0);
+                   || weight->moved.whole.log2n > 0;
     const double hidden = (even ? 1 : 1 / 3.0) * filled;
     const double own =
         load[DTENSOR_COST_INTER_HOPS] * ns[DTENSOR_COST_INTER_HOPS]
         + load[DTENSOR_COST_INTER_MESSAGES] * ns[DTENSOR_COST_INTER_MESSAGES];
 
     if (weight->senders <= DTN_SENDERS_SHIFT && sharing > 1)
-        load[DTENSOR_COST_INTER_BYTES] -=
-            fmin(own * hidden / ns[DTENSOR_COST_INTER_BYTES],
-                 load[DTENSOR_COST_INTER_BYTES] * (1 - 1 / sharing));
+        load[DTENSOR_COST_INTER_BYTES] =
+            load_wait(own * hidden, load[DTENSOR_COST_INTER_BYTES]
+                                    * ns[DTENSOR_COST_INTER_BYTES], sharing)
+            / ns[DTENSOR_COST_INTER_BYTES];
 }
 
 /* In n - 1 shifts the ranks near the end of a host wait for other hosts, too.
@@ -376,20 +394,27 @@ static bool load_counted(const struct dtn_model *model,
     return true;
 }
 
-/* Up a tree a READY between hosts is under way while the levels inside pass. */
+/* Up a tree a READY between hosts is under way while the levels inside pass; in
+ * doubling, while guests on the same host hand in their terms.
+ */
 static void load_ready(const struct dtn_model *model,
                        const struct dtn_weight *weight,
                        const struct dtn_units *units,
+                       const struct dtn_peers *inside,
                        double load[DTENSOR_NCOSTS])
 {
     const double *ns = model->ns;
+    const bool up = weight->senders == DTN_SENDERS_ONE
+                 && weight->fanned.log2n <= 0;
+    const bool guests = weight->senders == DTN_SENDERS_ALL && inside->counted
+                     && inside->counted->odd;
     double inside_ns = 0;
 
-    if (weight->senders != DTN_SENDERS_ONE || weight->fanned.log2n > 0
+    if ((!up && !guests)
         || dtn_units_value(units, weight->message) <= dtn_model_eager(model))
         return;
     for (int c = DTENSOR_COST_INTRA_HOPS; c <= DTENSOR_COST_INTRA_BYTES; c++)
-        inside_ns += load[c] * ns[c];
+        inside_ns += load[c] * ns[c] / (guests ? 2 : 1);
     load[DTENSOR_COST_INTER_HOPS] -=
         fmin(1, inside_ns / ns[DTENSOR_COST_INTER_HOPS]);
 }
@@ -425,7 +450,7 @@ void dtn_load_hosts(const struct dtn_model *model,
     }
     load_link(model, weight, &units, &beyond, stretch, load);
     load_link(model, weight, &units, &inside, stretch, load);
-    load_ready(model, weight, &units, load);
+    load_ready(model, weight, &units, &inside, load);
     if (weight->senders == DTN_SENDERS_SHIFT && locals > 1)
         load_shift(model, weight, &beyond, load);
     if (weight->senders == DTN_SENDERS_ALL && beyond.counted)

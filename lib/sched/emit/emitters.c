@@ -91,7 +91,7 @@ const struct dtn_emitter dtn_emitters[] = {
         .messages = { .constant = -11, .log2n = 6 },
         .each_chunk = ONE(10), .chunk = { DTN_UNIT_HALF, 32 * KIB, 64 },
         .moved = { .whole = ONE(2), .chunk = LEVELS(4) },
-        .folded.whole = ONE(2),
+        .folded = { .whole = ONE(2), .chunk = LEVELS(2) },
         .acc.chunk = ONE(4), .converted.chunk = ONE(4) } },
     { ROW(ALLREDUCE, "doubling", DOUBLING, PUT, ANY_BYTES),
       .emit = dtn_emit_allreduce_doubling, .weight = {
@@ -195,7 +195,7 @@ const struct dtn_emitter dtn_emitters[] = {
         .messages = { .constant = -5, .log2n = 2 },
         .each_chunk = ONE(6), .chunk = { DTN_UNIT_HALF, 32 * KIB, 64 },
         .moved = { .whole = ONE(1), .chunk = LEVELS(2) },
-        .folded = { .whole = ONE(2), .chunk = LEVELS(4) },
+        .folded = { .whole = ONE(2), .chunk = LEVELS(2) },
         .acc.chunk = ONE(4), .converted.chunk = ONE(4) } },
     { ROW(REDUCE, "hierarchical", HIERARCHICAL, HOST, ANY_BYTES),
       .emit = dtn_emit_reduce_hierarchical, .hides = 0.5, .weight = {
@@ -216,7 +216,7 @@ const struct dtn_emitter dtn_emitters[] = {
         .messages = { .constant = -5, .log2n = 2 },
         .each_chunk = ONE(4.5), .chunk = { DTN_UNIT_HALF, 4 * KIB, 64 },
         .moved = { .whole = ONE(1), .chunk = LEVELS(2) },
-        .folded = { .whole = ONE(2), .chunk = LEVELS(4) },
+        .folded = { .whole = ONE(2), .chunk = LEVELS(2) },
         .acc.chunk = ONE(10), .tmp.chunk = ONE(2) } },
 
     { ROW(BROADCAST, "eager", DIRECT, PUT, DTN_EAGER_MAX),
