@@ -40,6 +40,8 @@ struct dtn_cache_costs {
                                   /* if it has left the shared cache          */
     double copy[DTN_CACHE_SIZES]; /* a copy, all lines here                   */
     double fold[DTN_CACHE_SIZES]; /* a reduction of two terms, all lines here */
+    double slot[DTN_CACHE_SIZES]; /* to take data from a signal that was just */
+                                  /* sent, more than 64 bytes take            */
     double load[DTN_NLINES_STATES][DTN_CACHE_SIZES];  /* more, if a source is */
                                                       /* elsewhere            */
     double store[DTN_NLINES_STATES][DTN_CACHE_SIZES]; /* more, if the         */

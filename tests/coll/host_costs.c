@@ -229,6 +229,41 @@ static double step_ns(const struct host_areas *areas, enum measured what,
     return timing_median(ns, 3);
 }
 
+/* Rank 0 sends data in a signal: the middle of three. */
+static double eager_ns(const struct host_areas *areas, size_t bytes)
+{
+    const int me = areas->me;
+    const struct dtn_span here = { me, me == 0 ? DTN_IN : DTN_OUT, 0 };
+    double ns[3];
+
+    for (int i = 0; i < 3; i++) {
+        struct dtn_sched sched;
+
+        dtn_sched_init(&sched, "eager", 2, me, DTENSOR_U8, DTENSOR_SUM);
+        sched.bytes[here.space] = bytes;
+        if (me == 0)
+            dtn_sched_send_eager(&sched, 1, here, bytes);
+        else
+            dtn_sched_recv_eager(&sched, 0, here, bytes);
+        ns[i] = sched_ns(areas, &sched, STEP_NS);
+    }
+    return timing_median(ns, 3);
+}
+
+/* What it takes more than 64 bytes, without what the sender does. */
+static void slots_measure(const struct host_areas *areas,
+                          struct dtn_cache_costs *costs)
+{
+    const double *copy = costs->copy, *store = costs->store[DTN_LINES_READ];
+    const double least = eager_ns(areas, dtn_cache_size(0));
+
+    for (int i = 0; i < DTN_CACHE_SIZES; i++)
+        costs->slot[i] = dtn_cache_size(i) > DTN_EAGER_MAX ? 0
+            : fmax(0, eager_ns(areas, dtn_cache_size(i)) - least
+                      - fmax(0, copy[i] - copy[0])
+                      - fmax(0, store[i] - store[0]));
+}
+
 /* Of 2 MiB all lines are away.  Small copies are repeated, since the clock
  * counts tens of ns.
  */
@@ -263,6 +298,7 @@ static void bytes_measure(const struct host_areas *areas,
         *load = fmax(0, step_ns(areas, LOADS, bytes, 1) - names - copy);
         *put = fmax(0, step_ns(areas, PUTS, bytes, 1) - names - copy);
     }
+    slots_measure(areas, costs);
     costs->beyond_ns =
         fmax(0, beyond_ns(areas) - costs->copy[DTN_CACHE_SIZES - 1]
                 / (double)dtn_cache_size(DTN_CACHE_SIZES - 1)) / 2;

@@ -21,6 +21,7 @@ static const struct dtn_cache_costs costs = {
     .capacity = CAPACITY, .shared = 16 * CAPACITY, .ready_ns = 7000,
     .beyond_ns = 1000.0 / LINE,
     .copy = { 1, 8, 64, 512, 4096, 32768 },
+    .slot = { 0, 5000 },
     .fold = { 2, 16, 128, 1024, 8192, 65536 },
     .load = { { 0 }, { 10, 80 }, { 20, 160 }, { 30 }, { 40 }, { 50 } },
     .store = { { 0 }, { 100, 800 }, { 200, 1600 }, { 300 }, { 400 }, { 500 } },
@@ -69,6 +70,31 @@ static void test_states(void)
     dtn_caches_touch(caches, 1, DTN_IN, LINE, true);
     near_to(step_ns(caches, DTN_OP_FOLD, -1, 0, LINE), 12,
             "a fold with a term that a peer wrote");
+    dtn_caches_destroy(caches);
+}
+
+/* Rank 0 sends or takes data in a signal.  The peer has read the slot before;
+ * what is taken comes as it is sent.
+ */
+static double eager_ns(struct dtn_caches *caches, enum dtn_op op, size_t bytes)
+{
+    const struct dtn_sched sched = { .n = 2, .me = 0, .dtype = DTENSOR_F32 };
+    const struct dtn_step step = { .op = op, .tag = DTN_TAG_EAGER, .peer = 1,
+        .box = -1, .bytes = bytes, .dst = { 0, DTN_OUT, 0 },
+        .src = { 0, DTN_IN, 0 } };
+
+    return dtn_caches_step(caches, &sched, &step, 0);
+}
+
+static void test_eager(void)
+{
+    struct dtn_caches *caches = fresh();
+
+    near_to(eager_ns(caches, DTN_OP_SIGNAL, LINE), 0, "64 bytes in a signal");
+    near_to(eager_ns(caches, DTN_OP_WAIT, LINE), 0, "and taken from one");
+    near_to(eager_ns(caches, DTN_OP_SIGNAL, 512), 8 - 1 + 1600 - 200,
+            "512 bytes in a signal");
+    near_to(eager_ns(caches, DTN_OP_WAIT, 512), 5000, "and taken from one");
     dtn_caches_destroy(caches);
 }
 
@@ -223,6 +249,7 @@ static void test_early(void)
 int main(void)
 {
     test_states();
+    test_eager();
     test_capacity();
     test_read_again();
     test_at_once();

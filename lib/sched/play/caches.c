@@ -371,7 +371,8 @@ static double terms_ns(struct dtn_caches *caches, const struct dtn_sched *sched,
 }
 
 /* Data in a signal goes through a slot.  The peer has read the slot since this
- * rank wrote it.  What 64 bytes take is part of the signal.
+ * rank wrote it.  It takes them as they come, which is slower than to load what
+ * was stored before.  What 64 bytes take is part of the signal.
  */
 static double slot_ns(struct dtn_caches *caches, const struct dtn_sched *sched,
                       const struct dtn_step *step)
@@ -382,11 +383,11 @@ static double slot_ns(struct dtn_caches *caches, const struct dtn_sched *sched,
     const double own = sends
         ? load_ns(caches, step->src, step->bytes)
         : store_ns(caches, step->dst, step->bytes);
-    const double *slot = sends ? costs->store[DTN_LINES_READ]
-                               : costs->load[DTN_LINES_THERE];
+    const double *store = costs->store[DTN_LINES_READ];
 
-    return own + fmax(0, curve_ns(costs->copy, bytes) - costs->copy[0])
-         + fmax(0, curve_ns(slot, bytes) - slot[0]);
+    return sends ? own + fmax(0, curve_ns(costs->copy, bytes) - costs->copy[0])
+                       + fmax(0, curve_ns(store, bytes) - store[0])
+                 : own + curve_ns(costs->slot, bytes);
 }
 
 static double fold_ns(struct dtn_caches *caches, const struct dtn_sched *sched,
