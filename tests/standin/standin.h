@@ -175,6 +175,8 @@ struct standin_task {
     CUresult (*run)(struct standin_task *task);
     CUresult later;               /* error that was asked for, 0: none        */
     unsigned late_us;             /* microseconds before it is run            */
+    bool waits;                   /* perhaps, for others: only by the thread  */
+                                  /* of its stream                            */
     uint64_t dst, src;            /* addresses                                */
     bool dst_pinned, src_pinned;  /* host memory that was pinned at the call  */
     uint64_t value;               /* of a set, write or wait                  */

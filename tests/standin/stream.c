@@ -4,6 +4,11 @@
  * which they are done.  After an error that sticks nothing is run any more,
  * but it counts as done, so that nobody waits for ever.
  *
+ * To wake a thread for each task takes ten times as long as most tasks.  So who
+ * asks whether a task is done does it himself, with those before it, unless one
+ * of them waits.  If nobody asks the thread of the stream is woken, TICK_US
+ * later: what the library reads too early is not there yet.
+ *
  * The legacy stream NULL waits for what was in all other streams, and they for
  * it, unless they were created as non-blocking.
  */
@@ -13,11 +18,14 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { TICK_US = 100 };
+
 struct standin_stream {
     pthread_cond_t more;          /* something to do, or the end              */
     struct standin_task *first;   /* not begun                                */
     struct standin_task **last;   /* where the next is appended               */
     uint64_t pushed, done;        /* numbers of tasks                         */
+    bool runs;                    /* a thread does one of its tasks           */
     bool blocking;                /* waits for the legacy stream              */
     bool ends;                    /* was destroyed                            */
     int device;                   /* of its context                           */
@@ -29,6 +37,8 @@ struct standin_stream {
 static struct standin_stream *streams;
 static struct standin_stream *legacy;
 static pthread_cond_t moved = PTHREAD_COND_INITIALIZER; /* some `done`        */
+static pthread_cond_t queued = PTHREAD_COND_INITIALIZER; /* a task, again     */
+static long nqueued;                                /* tasks not begun        */
 
 /* ---------------------------------------------------------------- worker -- */
 
@@ -51,60 +61,113 @@ static void task_run(struct standin_task *task)
         standin_stick(rc);
 }
 
-/* With the lock: the first task, when there is one and what it waits for is
- * done.  NULL: the stream has ended.
- */
-static struct standin_task *task_next(struct standin_stream *stream)
+static bool task_ready(const struct standin_task *task)
 {
-    struct standin_task *task;
+    return !task->other || task->other->done >= task->ticket
+        || standin_stuck() != CUDA_SUCCESS;
+}
 
-    while (!stream->first && !stream->ends)
-        pthread_cond_wait(&stream->more, &standin_lock);
-    task = stream->first;
-    while (task && task->other && task->other->done < task->ticket
-           && standin_stuck() == CUDA_SUCCESS)
-        pthread_cond_wait(&moved, &standin_lock);
-    return task;
+/* With the lock, which it gives up meanwhile: do the first task. */
+static void first_run(struct standin_stream *stream)
+{
+    struct standin_task *task = stream->first;
+
+    stream->first = task->next;
+    if (!stream->first)
+        stream->last = &stream->first;
+    nqueued--;
+    stream->runs = true;
+    if (task->run) {
+        pthread_mutex_unlock(&standin_lock);
+        task_run(task);
+        pthread_mutex_lock(&standin_lock);
+    }
+    task_free(task);
+    stream->runs = false;
+    stream->done++;
+    pthread_cond_broadcast(&moved);
 }
 
 static void *worker(void *arg)
 {
     struct standin_stream *stream = arg;
-    struct standin_task *task;
 
     pthread_mutex_lock(&standin_lock);
-    while ((task = task_next(stream)) != NULL) {
-        stream->first = task->next;
-        if (!stream->first)
-            stream->last = &stream->first;
-        pthread_mutex_unlock(&standin_lock);
-        if (task->run)
-            task_run(task);
-        task_free(task);
-        pthread_mutex_lock(&standin_lock);
-        stream->done++;
-        pthread_cond_broadcast(&moved);
-    }
+    while (stream->first || stream->runs || !stream->ends)
+        if (stream->runs || (stream->first && !task_ready(stream->first)))
+            pthread_cond_wait(&moved, &standin_lock);
+        else if (stream->first)
+            first_run(stream);
+        else
+            pthread_cond_wait(&stream->more, &standin_lock);
     pthread_mutex_unlock(&standin_lock);
     return NULL;
+}
+
+/* With the lock. */
+static void workers_wake(void)
+{
+    for (struct standin_stream *s = streams; s; s = s->next)
+        if (s->first)
+            pthread_cond_signal(&s->more);
+}
+
+/* Wakes the threads of all streams with tasks that nobody asked for. */
+static void *waker(void *arg)
+{
+    pthread_mutex_lock(&standin_lock);
+    for (;;) {
+        while (nqueued == 0)
+            pthread_cond_wait(&queued, &standin_lock);
+        pthread_mutex_unlock(&standin_lock);
+        usleep(TICK_US);
+        pthread_mutex_lock(&standin_lock);
+        workers_wake();
+    }
+    return NULL;
+}
+
+/* With the lock: do the tasks up to that number, as far as they do not wait. */
+static void tasks_do(struct standin_stream *stream, uint64_t ticket)
+{
+    struct standin_task *task;
+
+    while ((task = stream->first) != NULL && stream->done < ticket
+           && !stream->runs && !task->waits && task->late_us == 0) {
+        if (!task_ready(task))
+            tasks_do(task->other, task->ticket);
+        if (stream->first != task || stream->runs || !task_ready(task))
+            break;
+        first_run(stream);
+    }
+    if (stream->done < ticket)
+        workers_wake();
+}
+
+static bool thread_start(void *(*main)(void *), void *arg)
+{
+    pthread_attr_t detached;
+    pthread_t thread;
+
+    pthread_attr_init(&detached);
+    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+    return pthread_create(&thread, &detached, main, arg) == 0;
 }
 
 /* With the lock. */
 static struct standin_stream *stream_new(bool blocking)
 {
     struct standin_stream *stream = calloc(1, sizeof *stream);
-    pthread_attr_t detached;
-    pthread_t thread;
 
-    if (!stream)
+    if (!stream || (!streams && !thread_start(waker, NULL))) {
+        free(stream);
         return NULL;
+    }
     pthread_cond_init(&stream->more, NULL);
     stream->last = &stream->first;
     stream->blocking = blocking;
     stream->device = standin_current();
-    pthread_attr_init(&detached);
-    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
-    if (pthread_create(&thread, &detached, worker, stream) != 0) {
+    if (!thread_start(worker, stream)) {
         free(stream);
         return NULL;
     }
@@ -140,7 +203,8 @@ static uint64_t stream_append(struct standin_stream *stream,
     task->next = NULL;
     *stream->last = task;
     stream->last = &task->next;
-    pthread_cond_signal(&stream->more);
+    if (nqueued++ == 0)
+        pthread_cond_signal(&queued);
     return ++stream->pushed;
 }
 
@@ -217,6 +281,7 @@ bool standin_is_done(struct standin_stream *stream, uint64_t ticket)
     bool done;
 
     pthread_mutex_lock(&standin_lock);
+    tasks_do(stream, ticket);
     done = stream->done >= ticket;
     pthread_mutex_unlock(&standin_lock);
     return done;
@@ -225,6 +290,7 @@ bool standin_is_done(struct standin_stream *stream, uint64_t ticket)
 void standin_wait_done(struct standin_stream *stream, uint64_t ticket)
 {
     pthread_mutex_lock(&standin_lock);
+    tasks_do(stream, ticket);
     while (stream->done < ticket)
         pthread_cond_wait(&moved, &standin_lock);
     pthread_mutex_unlock(&standin_lock);

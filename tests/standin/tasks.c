@@ -230,8 +230,8 @@ CUresult standin_cuStreamWriteValue64(CUstream handle, CUdeviceptr at,
 CUresult standin_cuStreamWaitValue64(CUstream handle, CUdeviceptr at,
                                      cuuint64_t value, unsigned flags)
 {
-    struct standin_task task = { .run = run_wait, .dst = at, .value = value,
-                                 .flags = flags };
+    struct standin_task task = { .run = run_wait, .waits = true, .dst = at,
+                                 .value = value, .flags = flags };
 
     if (flags & CU_STREAM_WAIT_VALUE_FLUSH)
         return CUDA_ERROR_NOT_SUPPORTED;
@@ -250,7 +250,8 @@ static CUresult run_host(struct standin_task *task)
 
 CUresult standin_cuLaunchHostFunc(CUstream handle, CUhostFn call, void *arg)
 {
-    struct standin_task task = { .run = run_host, .call = call, .arg = arg };
+    struct standin_task task = { .run = run_host, .waits = true, .call = call,
+                                 .arg = arg };
     struct standin_stream *stream;
     CUresult rc = standin_enter_task("cuLaunchHostFunc", handle, &task,
                                      &stream);

@@ -60,7 +60,7 @@ CUresult standin_cuStreamBatchMemOp(CUstream handle, unsigned n,
                                     CUstreamBatchMemOpParams *ops,
                                     unsigned flags)
 {
-    struct standin_task task = { .run = words_run };
+    struct standin_task task = { .run = words_run, .waits = true };
     struct standin_stream *stream;
     CUresult rc = standin_enter_task("cuStreamBatchMemOp", handle, &task,
                                      &stream);
