@@ -1,9 +1,10 @@
 /* survivor.c - one rank of a job that loses another rank
  *
  * `survivor FILE BYTES` calls allreduces of BYTES until one fails.  It makes
- * FILE after a hundred calls, so that a script can wait until the job runs.  It
- * prints what the error says, one fact on each line.  With rank 1 silent for
- * the 1.07 s of 4 tries:
+ * FILE after a hundred calls, so that a script can wait until the job runs, and
+ * pauses before each later call: many such jobs run at once.  It prints what
+ * the error says, one fact on each line.  With rank 1 silent for the 1.07 s of
+ * 4 tries:
  *
  *     code EPEER
  *     rank 1
@@ -26,7 +27,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { WARM = 100 };
+enum { WARM = 100, PAUSE_US = 2000 };
 
 struct survivor {
     struct dtensor_ctx *ctx;
@@ -81,6 +82,8 @@ static int survivor_run(struct survivor *s, const char *path, int64_t *good_ns)
         rc = survivor_step(s);
         if (calls == WARM && survivor_tell(path) != 0)
             return DTENSOR_ESYS;
+        if (calls >= WARM && rc == 0)
+            usleep(PAUSE_US);
     }
     return rc;
 }
