@@ -289,8 +289,8 @@ static void try_moves(struct world *world, size_t count,
     free(want);
 }
 
-/* Every collective with every count, dtype and reduction; of more than four
- * ranks a third of them, each dtype and reduction with three of the counts.
+/* Every collective with every count, dtype and reduction; where `some` a third
+ * of them, each dtype and reduction with three of the counts.
  * The first call makes the schedule.  Each dtype and reduction is called a
  * second time with one of the counts: that call finds the schedule in the
  * cache, which is too small for the schedules of a whole round.
@@ -299,6 +299,7 @@ static void all_collectives(int rank, int n, void *arg)
 {
     static const size_t counts[] = { 0, 1, 2, 5, 12, 13, 100, 1000, 4099 };
     const struct setup *setup = arg;
+    const bool some = n > 4 || setup->tuning;
     struct world world;
 
     world_open(&world, getenv("DTN_CLUSTER"), setup->registered);
@@ -306,11 +307,11 @@ static void all_collectives(int rank, int n, void *arg)
         for (int op = 0; op < DTENSOR_NREDOPS; op++)
             for (int t = 0; t < DTENSOR_NDTYPES; t++)
                 if (dtn_redop_ok(op, t) && (counts[c] < 1000 || t < 2)
-                    && (n <= 4 || (op + t) % 3 == c % 3) && rounds_pick())
+                    && (!some || (op + t) % 3 == c % 3) && rounds_pick())
                     for (int call = (op + t) % 7 == c % 7; call >= 0; call--)
                         try_reductions(&world, counts[c], t, op);
         for (int t = 0; t < DTENSOR_NDTYPES; t++)
-            if ((n <= 4 || t % 3 == c % 3) && rounds_pick())
+            if ((!some || t % 3 == c % 3) && rounds_pick())
                 for (int call = t % 7 == c % 7; call >= 0; call--)
                     try_moves(&world, counts[c], t);
         need(dtensor_barrier(world.mesh, &world.err) == 0, "barrier: %s",
