@@ -392,6 +392,16 @@ int dtn_batch_count(const struct dtensor_batch *batch)
     return batch->n;
 }
 
+static int batch_run_alone(const struct dtn_batch_item *item,
+                           struct dtensor_error *err)
+{
+    struct dtensor_error why;
+    int rc = dtn_redist_run(item->alone, item->in, item->out, &why);
+
+    return rc == 0 ? 0
+         : dtn_redist_give_up(&item->src, &item->dst, rc, &why, err);
+}
+
 int dtn_batch_run(struct dtensor_batch *batch, struct dtensor_error *err)
 {
     int rc = dtn_ctx_ready(batch->ctx, err);
@@ -407,7 +417,7 @@ int dtn_batch_run(struct dtensor_batch *batch, struct dtensor_error *err)
         const struct dtn_batch_item *item = &batch->item[i];
 
         if (item->alone && item->alone->all->group.me >= 0)
-            rc = dtn_redist_run(item->alone, item->in, item->out, err);
+            rc = batch_run_alone(item, err);
     }
     return rc;
 }
