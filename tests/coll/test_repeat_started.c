@@ -76,6 +76,12 @@ static struct dtensor_request *ring_start(struct job *job, int at, size_t count)
     return request;
 }
 
+static void ring_run(struct job *job, int at, size_t count)
+{
+    ring_record(job, at, count);
+    good(dtensor_group_end(job->w.ctx, &job->w.err));
+}
+
 static int32_t number(int rank, int round, int i)
 {
     return 1000000 * rank + 1000 * round + i;
@@ -122,66 +128,65 @@ static void turns_round(struct job *job, int round)
     }
     if (round % 3 != 0) {
         ring_fill(job, round, COUNT);
-        ring_record(job, 0, COUNT);
-        good(dtensor_group_end(job->w.ctx, &job->w.err));
+        ring_run(job, 0, COUNT);
         ring_check(job, round, COUNT);
     }
-}
-
-static void turns_main(int rank, int n, void *arg)
-{
-    struct job job_here, *job = &job_here;
-    long before = 0;
-
-    (void)rank;
-    (void)n;
-    (void)arg;
-    job_open(job);
-    for (int round = 0; round < ROUNDS; round++) {
-        if (round == WARM)
-            before = allocations;
-        turns_round(job, round);
-    }
-    need(before > 0 && allocations == before, "%ld allocations",
-         allocations - before);
-    job_close(job);
 }
 
 /* Two groups with equal messages, one with others, and a blocking or started
  * one.  All may be under way; the first is awaited last.
  */
-static void together_main(int rank, int n, void *arg)
+static void together_round(struct job *job, int round)
 {
     struct dtensor_request *first, *again, *other, *last;
+
+    ring_fill(job, round, 3 * COUNT);
+    first = ring_start(job, 0, COUNT);
+    again = ring_start(job, 0, COUNT);
+    other = ring_start(job, COUNT, COUNT);
+    if (round % 2) {
+        ring_run(job, 2 * COUNT, COUNT);
+    } else {
+        last = ring_start(job, 2 * COUNT, COUNT);
+        good(dtensor_wait(last, &job->w.err));
+    }
+    good(dtensor_wait(other, &job->w.err));
+    good(dtensor_wait(again, &job->w.err));
+    good(dtensor_wait(first, &job->w.err));
+    ring_check(job, round, 3 * COUNT);
+}
+
+/* After some rounds the next ones allocate nothing. */
+static void rounds_run(void (*play)(struct job *job, int round))
+{
     struct job job_here, *job = &job_here;
     long before = 0;
 
-    (void)rank;
-    (void)n;
-    (void)arg;
     job_open(job);
     for (int round = 0; round < ROUNDS; round++) {
         if (round == WARM)
             before = allocations;
-        ring_fill(job, round, 3 * COUNT);
-        first = ring_start(job, 0, COUNT);
-        again = ring_start(job, 0, COUNT);
-        other = ring_start(job, COUNT, COUNT);
-        if (round % 2) {
-            ring_record(job, 2 * COUNT, COUNT);
-            good(dtensor_group_end(job->w.ctx, &job->w.err));
-        } else {
-            last = ring_start(job, 2 * COUNT, COUNT);
-            good(dtensor_wait(last, &job->w.err));
-        }
-        good(dtensor_wait(other, &job->w.err));
-        good(dtensor_wait(again, &job->w.err));
-        good(dtensor_wait(first, &job->w.err));
-        ring_check(job, round, 3 * COUNT);
+        play(job, round);
     }
     need(before > 0 && allocations == before, "%ld allocations",
          allocations - before);
     job_close(job);
+}
+
+static void turns_main(int rank, int n, void *arg)
+{
+    (void)rank;
+    (void)n;
+    (void)arg;
+    rounds_run(turns_round);
+}
+
+static void together_main(int rank, int n, void *arg)
+{
+    (void)rank;
+    (void)n;
+    (void)arg;
+    rounds_run(together_round);
 }
 
 /* More groups are under way than are kept. */
