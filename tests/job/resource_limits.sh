@@ -14,7 +14,7 @@ dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 99
 unset "${!DTN_@}" "${!SLURM@}"
-port=$((11000 + $$ % 20000))         # as tests/support/port.h
+port=$((11000 + $$ % 5000 * 4))         # as tests/support/port.h
 touch began                          # other tests run at the same time
 
 # matches CLAIM TEXT PATTERN: a bash regular expression, all of TEXT

@@ -9,12 +9,12 @@
 
 #include <unistd.h>
 
-/* This and the next are ports that two tests at the same time hardly share.
- * Children have others: call before fork().
+/* This and the next three are ports of this process: processes that start one
+ * after the other have others.  So have children: call before fork().
  */
 static inline int port_own(void)
 {
-    return 11000 + (int)getpid() % 20000;
+    return 11000 + (int)getpid() % 5000 * 4;
 }
 
 #endif
