@@ -157,8 +157,8 @@ static void together_round(struct job *job, int round)
     ring_check(job, round, 3 * COUNT);
 }
 
-/* After PERIOD rounds the next ones allocate nothing: the least of some periods,
- * since a long wait may hear from the bootstrap, which allocates.
+/* After PERIOD rounds the next ones allocate nothing: the least of periods
+ * counts, since a long wait may hear from the bootstrap, which allocates.
  */
 static void rounds_run(void (*play)(struct job *job, int round))
 {
