@@ -35,7 +35,8 @@ size_t dtn_cache_size(int index);
 struct dtn_cache_costs {
     double capacity;              /* bytes of the cache of a rank             */
     double shared;                /* of the one that all ranks share          */
-    double ready_ns;              /* more for a READY that names memory       */
+    double ready_ns[3];           /* more to take a READY than another        */
+                                  /* signal, if it names so many buffers      */
     double beyond_ns;             /* more for a byte that is loaded or stored */
                                   /* if it has left the shared cache          */
     double copy[DTN_CACHE_SIZES]; /* a copy, all lines here                   */
@@ -62,9 +63,12 @@ void dtn_caches_destroy(struct dtn_caches *caches);
 void dtn_caches_touch(struct dtn_caches *caches, int rank,
                       enum dtn_space space, size_t bytes, bool writes);
 
-/* A rank takes the READY of another, which may name a place. */
-void dtn_caches_ready(struct dtn_caches *caches, int rank, int from,
-                      const struct dtn_step *ready);
+/* A rank takes the READY of another, which names its buffers and may name a
+ * place in one: how much longer that takes than another signal, in ns.
+ */
+double dtn_caches_ready(struct dtn_caches *caches, int rank, int from,
+                        const struct dtn_sched *sched,
+                        const struct dtn_step *ready);
 
 /* A rank begins a step that moves bytes, now: the time in ns.  Ranks use their
  * caches at the same time, so steps come in the order in which they begin.

@@ -40,6 +40,8 @@ struct dtn_play_machine {
     double early_ns;              /* inside a host: less latency of the first */
                                   /* signal from a peer, if the receiver      */
                                   /* waits since less than a post             */
+    double crossed_ns;            /* or more, if the receiver has sent one,   */
+                                  /* too                                      */
     struct dtn_play_wire far;     /* between hosts, through one switch        */
     double folded_ns;             /* of a byte of a term that is reduced      */
     double copied_ns;             /* of a byte that is copied                 */

@@ -24,10 +24,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { RUNS = 101, TURNS = 17, REPEATS = 9 };
+enum { RUNS = 101, TURNS = 17, REPEATS = 9, TRIES = 5 };
 #define SMALL_BYTES 512           /* copies of up to these are repeated       */
-#define SIGNALS_NS 3e7            /* for the runs of one measurement          */
-#define STEP_NS 2e7
+#define SIGNALS_NS 1e7            /* for the runs of one measurement          */
+#define STEP_NS 1e7
 #define CHECK_NS 1e6              /* or, whether they still hold              */
 #define SETTLE_NS 600             /* until a gate's stores are done           */
 #define AREA_BYTES ((size_t)1 << 20)     /* of a source or a destination      */
@@ -49,31 +49,48 @@ static double sched_ns(const struct host_areas *areas, struct dtn_sched *sched,
     return ns;
 }
 
-/* Rank 0 posts, rank 1 posts back as many, and so on. */
-static double signals_ns(const struct host_areas *areas, int turns, int posts,
-                         double enough_ns)
+/* A turn is `posts` signals from rank 0 to rank 1, then as many back, and so on;
+ * or both post at the same time.
+ */
+struct signals {
+    int turns, posts;             /* so many                                  */
+    bool both;                    /* at the same time                         */
+    enum dtn_tag tag;             /* of all of them                           */
+    int names;                    /* buffers of rank 0 that READY names       */
+    size_t bytes;                 /* of each buffer, which are used before    */
+};
+
+static double signals_ns(const struct host_areas *areas,
+                         const struct signals *signals, double enough_ns)
 {
+    const int me = areas->me;
     struct dtn_sched sched;
 
-    dtn_sched_init(&sched, "signals", 2, areas->me, DTENSOR_U8, DTENSOR_SUM);
-    for (int t = 0; t < turns; t++)
-        for (int i = 0; i < posts; i++)
-            if (t % 2 == areas->me)
-                dtn_sched_signal(&sched, 1 - areas->me, DTN_TAG_DATA);
-            else
-                dtn_sched_wait(&sched, 1 - areas->me, DTN_TAG_DATA);
+    dtn_sched_init(&sched, "signals", 2, me, DTENSOR_U8, DTENSOR_SUM);
+    sched.bytes[DTN_IN] = sched.bytes[DTN_OUT] = signals->bytes;
+    sched.exposed[DTN_IN] = me == 0 && signals->names > 0;
+    sched.exposed[DTN_OUT] = me == 0 && signals->names > 1;
+    for (int t = 0; t < signals->turns; t++)
+        for (int i = 0; i < signals->posts; i++) {
+            if (signals->both || t % 2 == me)
+                dtn_sched_signal(&sched, 1 - me, signals->tag);
+            if (signals->both || t % 2 != me)
+                dtn_sched_wait(&sched, 1 - me, signals->tag);
+        }
     return sched_ns(areas, &sched, enough_ns);
 }
 
-/* Of three: a plan may have its signals at bad places. */
-static double signals_middle(const struct host_areas *areas, int turns,
-                             int posts)
+/* The least of some: other processes only add to it. */
+static double signals_least(const struct host_areas *areas,
+                             struct signals signals)
 {
-    double ns[3];
+    double least = INFINITY;
 
-    for (int i = 0; i < 3; i++)
-        ns[i] = signals_ns(areas, turns, posts, SIGNALS_NS);
-    return timing_median(ns, 3);
+    if (signals.bytes == 0)
+        signals.bytes = dtn_cache_size(0);
+    for (int i = 0; i < TRIES; i++)
+        least = fmin(least, signals_ns(areas, &signals, SIGNALS_NS));
+    return least;
 }
 
 /* In the first turn both ranks begin at the same time; before later ones the
@@ -82,15 +99,44 @@ static double signals_middle(const struct host_areas *areas, int turns,
 static void signals_measure(const struct host_areas *areas,
                             struct host_costs *costs)
 {
-    const double none = signals_middle(areas, 0, 1);
-    const double one = signals_middle(areas, 1, 1);
-    const double turns = signals_middle(areas, TURNS, 1);
-    const double posts = signals_middle(areas, 1, TURNS);
-    const double turn = (turns - one) / (TURNS - 1);
-    costs->start_ns = none;
+    const struct signals once = { .turns = 1, .posts = 1, .tag = DTN_TAG_DATA };
+    struct signals s = once;
+    const double one = signals_least(areas, once);
+    double turns, posts, turn;
+
+    s.turns = 0;
+    costs->start_ns = signals_least(areas, s);
+    s.turns = TURNS;
+    turns = signals_least(areas, s);
+    s = once;
+    s.posts = TURNS;
+    posts = signals_least(areas, s);
+    turn = (turns - one) / (TURNS - 1);
     costs->post_ns = fmax(1, (posts - one) / (TURNS - 1));
     costs->latency_ns = fmax(1, turn - costs->post_ns);
-    costs->early_ns = fmax(0, turn - fmax(0, one - none));
+    s = once;
+    s.both = true;
+    costs->crossed_ns = fmax(0, signals_least(areas, s) - one);
+    for (int i = 0; i < DTN_CACHE_SIZES; i++) {
+        s = once;
+        s.bytes = dtn_cache_size(i);
+        costs->early_ns[i] = fmax(0, turn + costs->start_ns
+                                     - signals_least(areas, s));
+    }
+    s = once;
+    s.tag = DTN_TAG_READY;
+    for (s.names = 0; s.names < 3; s.names++)
+        costs->caches.ready_ns[s.names] =
+            fmax(0, signals_least(areas, s) - one);
+}
+
+double host_costs_early(const struct host_costs *costs, size_t bytes)
+{
+    int i = 0;
+
+    while (i < DTN_CACHE_SIZES - 1 && bytes > dtn_cache_size(i))
+        i++;
+    return costs->early_ns[i];
 }
 
 /* ---------------------------------------------------------------- bytes --- */
@@ -218,25 +264,25 @@ static double step_once(const struct host_areas *areas, enum measured what,
     return sched_ns(areas, &sched, STEP_NS);
 }
 
-/* The middle of three. */
+/* The least of some. */
 static double step_ns(const struct host_areas *areas, enum measured what,
                       size_t bytes, int times)
 {
-    double ns[3];
+    double least = INFINITY;
 
-    for (int i = 0; i < 3; i++)
-        ns[i] = step_once(areas, what, bytes, times);
-    return timing_median(ns, 3);
+    for (int i = 0; i < TRIES; i++)
+        least = fmin(least, step_once(areas, what, bytes, times));
+    return least;
 }
 
-/* Rank 0 sends data in a signal: the middle of three. */
+/* Rank 0 sends data in a signal: the least of some. */
 static double eager_ns(const struct host_areas *areas, size_t bytes)
 {
     const int me = areas->me;
     const struct dtn_span here = { me, me == 0 ? DTN_IN : DTN_OUT, 0 };
-    double ns[3];
+    double least = INFINITY;
 
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < TRIES; i++) {
         struct dtn_sched sched;
 
         dtn_sched_init(&sched, "eager", 2, me, DTENSOR_U8, DTENSOR_SUM);
@@ -245,9 +291,9 @@ static double eager_ns(const struct host_areas *areas, size_t bytes)
             dtn_sched_send_eager(&sched, 1, here, bytes);
         else
             dtn_sched_recv_eager(&sched, 0, here, bytes);
-        ns[i] = sched_ns(areas, &sched, STEP_NS);
+        least = fmin(least, sched_ns(areas, &sched, STEP_NS));
     }
-    return timing_median(ns, 3);
+    return least;
 }
 
 /* What it takes more than 64 bytes, without what the sender does. */
@@ -270,15 +316,13 @@ static void slots_measure(const struct host_areas *areas,
 static void bytes_measure(const struct host_areas *areas,
                           struct dtn_cache_costs *costs)
 {
-    const double none = step_ns(areas, NOTHING, 64, 1);
-    const double names = step_ns(areas, NAMES_ONLY, 64, 1);
-
     costs->capacity = (double)areas->cache_bytes;
     costs->shared = (double)areas->shared_bytes;
-    costs->ready_ns = fmax(0, names - none);
     for (int i = 0; i < DTN_CACHE_SIZES; i++) {
         const size_t bytes = dtn_cache_size(i);
         const int times = bytes <= SMALL_BYTES ? REPEATS : 1;
+        const double none = step_ns(areas, NOTHING, bytes, 1);
+        const double names = step_ns(areas, NAMES_ONLY, bytes, 1);
         const double copy =
             fmax(0, step_ns(areas, OWN_COPY, bytes, times) - none) / times;
         double *load = &costs->load[DTN_LINES_THERE][i];
@@ -369,17 +413,26 @@ void host_costs_end(struct dtensor_ctx *ctx, struct host_costs *costs)
     dtensor_free(ctx, costs->areas.other);
 }
 
+/* The machine may change meanwhile, so that signals and bytes do not belong
+ * together.
+ */
 void host_costs_measure(struct host_costs *costs)
 {
-    costs->caches = (struct dtn_cache_costs){ .capacity = 0 };
-    bytes_measure(&costs->areas, &costs->caches);
-    signals_measure(&costs->areas, costs);
+    for (int i = 0; i < TRIES; i++) {
+        costs->caches = (struct dtn_cache_costs){ .capacity = 0 };
+        signals_measure(&costs->areas, costs);
+        bytes_measure(&costs->areas, &costs->caches);
+        if (host_costs_hold(costs))
+            break;
+    }
 }
 
 bool host_costs_hold(const struct host_costs *costs)
 {
     const double turn = costs->post_ns + costs->latency_ns;
-    const double now = (signals_ns(&costs->areas, TURNS, 1, CHECK_NS)
+    const struct signals signals = { .turns = TURNS, .posts = 1,
+                                     .tag = DTN_TAG_DATA };
+    const double now = (signals_ns(&costs->areas, &signals, CHECK_NS)
                         - costs->start_ns) / TURNS;
 
     return fabs(log(now / turn)) < log(4 / 3.0);

@@ -27,8 +27,12 @@ struct host_costs {
     double start_ns;              /* of a call, before its first step         */
     double post_ns;               /* to post a signal                         */
     double latency_ns;            /* from then until the peer has taken it    */
-    double early_ns;              /* less for the first signal of a call, if  */
-                                  /* the peer began to wait later             */
+    double early_ns[DTN_CACHE_SIZES];  /* less for the first signal of a call */
+                                  /* of so many bytes, if the peer began to   */
+                                  /* wait later: what the program touches     */
+                                  /* before the call pushes lines of the      */
+                                  /* library out of the cache                 */
+    double crossed_ns;            /* more for it if the peer sends one, too   */
     struct dtn_cache_costs caches; /* of bytes                                */
 };
 
@@ -41,6 +45,9 @@ void host_costs_end(struct dtensor_ctx *ctx, struct host_costs *costs);
 
 /* Measure them.   Collective: yes */
 void host_costs_measure(struct host_costs *costs);
+
+/* Less for the first signal of a call of so many bytes. */
+double host_costs_early(const struct host_costs *costs, size_t bytes);
 
 /* Does a signal take as long as then, give or take a third?  Else the two CPUs
  * of a virtual machine have moved closer or apart.   Collective: yes

@@ -95,7 +95,8 @@ static double played_ns(const struct dtn_call *call,
              == 0, "%s", err.text);
         machine.near.post_ns = costs->post_ns;
         machine.near.latency_ns = costs->latency_ns;
-        machine.early_ns = costs->early_ns;
+        machine.early_ns = host_costs_early(costs, dtn_call_bytes(call));
+        machine.crossed_ns = costs->crossed_ns;
         job.start_ns = costs->start_ns;
     }
     for (int calls = 0; calls <= (costs != NULL); calls++) {
@@ -281,16 +282,16 @@ static void costs_print(const struct host_costs *costs)
     const struct dtn_cache_costs *caches = &costs->caches;
 
     printf("measured: a call %.0f ns, a signal %.0f ns to post, %.0f ns later "
-           "there, or %.0f less, READY %.0f more; capacity %.0f, "
-           "beyond it %.4f ns a byte\n",
+           "there, %.0f more if two cross, READY %.0f, %.0f or %.0f more; "
+           "capacity %.0f, beyond it %.4f ns a byte\n",
            costs->start_ns, costs->post_ns, costs->latency_ns,
-           costs->early_ns, caches->ready_ns, caches->capacity,
-           caches->beyond_ns);
-    printf("%8s %8s %8s, more for loads there, read, away, and stores\n",
-           "bytes", "copy ns", "fold ns");
+           costs->crossed_ns, caches->ready_ns[0], caches->ready_ns[1],
+           caches->ready_ns[2], caches->capacity, caches->beyond_ns);
+    printf("%8s %8s %8s %8s, more for loads there, read, away, and stores\n",
+           "bytes", "early ns", "copy ns", "fold ns");
     for (int i = 0; i < DTN_CACHE_SIZES; i++) {
-        printf("%8zu %8.0f %8.0f", dtn_cache_size(i), caches->copy[i],
-               caches->fold[i]);
+        printf("%8zu %8.0f %8.0f %8.0f", dtn_cache_size(i), costs->early_ns[i],
+               caches->copy[i], caches->fold[i]);
         for (int s = DTN_LINES_THERE; s < DTN_NLINES_STATES; s++)
             printf(" %6.0f", caches->load[s][i]);
         for (int s = DTN_LINES_THERE; s < DTN_NLINES_STATES; s++)

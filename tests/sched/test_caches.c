@@ -18,7 +18,7 @@
 #define CAPACITY 4096
 
 static const struct dtn_cache_costs costs = {
-    .capacity = CAPACITY, .shared = 16 * CAPACITY, .ready_ns = 7000,
+    .capacity = CAPACITY, .shared = 16 * CAPACITY, .ready_ns = { 0, 7000 },
     .beyond_ns = 1000.0 / LINE,
     .copy = { 1, 8, 64, 512, 4096, 32768 },
     .slot = { 0, 5000 },
@@ -165,10 +165,13 @@ static void test_places(void)
 {
     const struct dtn_step ready = { .op = DTN_OP_SIGNAL, .tag = DTN_TAG_READY,
         .src = { 1, DTN_OUT, 1024 }, .message_bytes = LINE };
+    const struct dtn_sched sender = { .n = 2, .me = 1,
+                                      .exposed[DTN_OUT] = true };
     struct dtn_caches *caches = fresh();
 
     dtn_caches_touch(caches, 1, DTN_OUT, 1024, true);
-    dtn_caches_ready(caches, 0, 1, &ready);
+    near_to(dtn_caches_ready(caches, 0, 1, &sender, &ready), 7000,
+            "a READY that names a buffer");
     near_to(step_ns(caches, DTN_OP_PUT, 0, 1, LINE), 301,
             "a place that nobody has used");
     dtn_caches_destroy(caches);
@@ -195,9 +198,10 @@ static int emit_load(void *arg, int me, struct dtn_sched *sched,
 
 static void test_played(void)
 {
+    const double slow[] = { 2, 1 };
     struct dtn_play_machine machine = { .ranks = 2, .per_host = 2, .rails = 1,
         .near = { .latency_ns = 100, .post_ns = 50, .byte_ns = 1 },
-        .early_ns = 30 };
+        .early_ns = 30, .slow = slow };
     bool names = true;
     const struct dtn_play_job job = { .n = 2, .emit = emit_load,
                                       .arg = &names };
@@ -207,8 +211,10 @@ static void test_played(void)
     machine.caches = fresh();
     if (dtn_play(&machine, &job, 1, NULL, &result, &err) != 0)
         note("%s", err.text);
-    near_to(result.ns, 50 + 7000 + 100 + 11, "a peer that has waited for long");
+    near_to(result.ns, 100 + 100 + 7000 + 11,
+            "a peer that has waited for long");
     names = false;
+    machine.slow = NULL;
     dtn_caches_touch(machine.caches, 0, DTN_IN, LINE, true);
     if (dtn_play(&machine, &job, 1, NULL, &result, &err) != 0)
         note("%s", err.text);
@@ -229,12 +235,14 @@ static int emit_turns(void *arg, int me, struct dtn_sched *sched,
     return dtn_sched_finish(sched, err);
 }
 
-/* Only of the first signal the receiver has not asked for the line before. */
+/* Only of the first signal the receiver has not asked for the line before.
+ * First signals that cross take longer.
+ */
 static void test_early(void)
 {
     const struct dtn_play_machine machine = { .ranks = 2, .per_host = 2,
         .rails = 1, .near = { .latency_ns = 100, .post_ns = 50, .byte_ns = 1 },
-        .early_ns = 30 };
+        .early_ns = 30, .crossed_ns = 4 };
     int turns = 2;
     const struct dtn_play_job job = { .n = 2, .emit = emit_turns,
                                       .arg = &turns };
@@ -243,7 +251,7 @@ static void test_early(void)
 
     if (dtn_play(&machine, &job, 1, NULL, &result, &err) != 0)
         note("%s", err.text);
-    near_to(result.ns, 50 + 100 - 30 + 50 + 100, "two signals to and fro");
+    near_to(result.ns, 50 + 100 - 30 + 4 + 50 + 100, "two signals to and fro");
 }
 
 int main(void)

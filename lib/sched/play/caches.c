@@ -295,14 +295,17 @@ void dtn_caches_touch(struct dtn_caches *caches, int rank,
     use_end(caches, 0);
 }
 
-void dtn_caches_ready(struct dtn_caches *caches, int rank, int from,
-                      const struct dtn_step *ready)
+double dtn_caches_ready(struct dtn_caches *caches, int rank, int from,
+                        const struct dtn_sched *sched,
+                        const struct dtn_step *ready)
 {
     struct dtn_span *named = &caches->named[rank * caches->ranks + from];
 
     *named = ready->src;
     if (ready->message_bytes == 0)
         named->offset = 0;
+    return caches->costs.ready_ns[(sched->exposed[DTN_IN] ? 1 : 0)
+                                  + (sched->exposed[DTN_OUT] ? 1 : 0)];
 }
 
 /* ---------------------------------------------------------------- costs --- */
@@ -453,9 +456,6 @@ double dtn_caches_step(struct dtn_caches *caches, const struct dtn_sched *sched,
           * dtensor_dtype_size(sched->dtype);
     double ns;
 
-    if (step->op == DTN_OP_SIGNAL && step->tag == DTN_TAG_READY)
-        return sched->exposed[DTN_IN] || sched->exposed[DTN_OUT]
-             ? caches->costs.ready_ns : 0;
     if (bytes == 0)
         return 0;
     use_begin(caches, sched->me, (double)bytes * step_spans(sched, step),

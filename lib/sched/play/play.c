@@ -94,6 +94,7 @@ static void post_near(struct dtn_player *p, struct dtn_play_part *part,
     double bytes = stretch_of(p, part) * (double)line->bytes, start, ns;
 
     part_busy(p, part, near->post_ns);
+    part->sent = true;
     start = part->clock_ns;
     ns = bytes_ns(p, part, line, near->byte_ns);
     if (part->sched && bytes > 0)
@@ -143,16 +144,17 @@ static void wait_note(struct dtn_player *p, struct dtn_play_part *part,
     part->waited = p->nwaited++;
 }
 
-/* It is told where the memory of the sender begins. */
-static void take_ready(struct dtn_player *p, const struct dtn_play_part *part,
-                       const struct dtn_channel *channel,
-                       const struct dtn_play_notice *notice)
+/* It is told where the memory of the sender begins: the time in ns. */
+static double take_ready(struct dtn_player *p,
+                         const struct dtn_play_part *part,
+                         const struct dtn_channel *channel,
+                         const struct dtn_play_notice *notice)
 {
     const struct dtn_play_part *from = &p->program.part[channel->from];
     const struct dtn_play_line *sent = &p->program.line[notice->line];
 
-    dtn_caches_ready(p->machine->caches, part->rank, channel->from_rank,
-                     &from->sched->steps[sent->step]);
+    return dtn_caches_ready(p->machine->caches, part->rank, channel->from_rank,
+                            from->sched, &from->sched->steps[sent->step]);
 }
 
 /* false: the signal has not been sent. */
@@ -163,23 +165,25 @@ static bool line_wait(struct dtn_player *p, struct dtn_play_part *part,
     const struct dtn_play_wire *wire = is_near(p, channel) ? &p->machine->near
                                                            : &p->machine->far;
     struct dtn_play_notice notice;
+    double named_ns = 0;
 
     if (!dtn_notice_take(p, channel, &notice)) {
         part->waits = line->channel;
         return false;
     }
     if (part->sched && part->sched->steps[line->step].tag == DTN_TAG_READY)
-        take_ready(p, part, channel, &notice);
+        named_ns = take_ready(p, part, channel, &notice);
     if (wire == &p->machine->near && !channel->begun
         && part->clock_ns + wire->post_ns >= notice.sent_ns)
-        notice.seen_ns -= p->machine->early_ns;
+        notice.seen_ns += (part->sent ? p->machine->crossed_ns : 0)
+                        - p->machine->early_ns;
     channel->begun = true;
     if (notice.seen_ns > part->clock_ns) {
         if (p->watch && p->watch->path)
             wait_note(p, part, line, &notice);
         part->clock_ns = notice.seen_ns;
     }
-    part_busy(p, part, wire->notice_ns);
+    part_busy(p, part, wire->notice_ns + named_ns);
     if (line->bytes > 0)
         part_work(p, part, line, p->machine->copied_ns);
     return true;

@@ -52,6 +52,7 @@ struct dtn_play_part {
     int rank;                     /* in the world                             */
     int at, end;                  /* its next line, and the last one + 1      */
     uint32_t waits;               /* channel on which it waits, or NONE       */
+    bool sent;                    /* it has sent to a rank of its host        */
     double clock_ns;              /* when its last line was done              */
     double slow;                  /* how much longer its CPU takes            */
     int waited;                   /* its last wait that took time, or -1      */
