@@ -47,6 +47,8 @@ struct dtn_cache_costs {
                                                       /* elsewhere            */
     double store[DTN_NLINES_STATES][DTN_CACHE_SIZES]; /* more, if the         */
                                                       /* destination is       */
+    double both_load[DTN_CACHE_SIZES];   /* still more, if the other does so  */
+    double both_store[DTN_CACHE_SIZES];  /* at the same time                  */
 };
 
 /* The caches of some ranks of one host, and the memory of these ranks. */

@@ -275,6 +275,45 @@ static double step_ns(const struct host_areas *areas, enum measured what,
     return least;
 }
 
+/* Rank 0 loads or puts, and rank 1 too, or not: the least of some. */
+static double crossing_ns(const struct host_areas *areas, enum measured what,
+                          size_t bytes, bool both)
+{
+    const int me = areas->me, peer = 1 - me;
+    const int src = what == LOADS ? peer : me;
+    double least = INFINITY;
+
+    for (int i = 0; i < TRIES; i++) {
+        struct dtn_sched sched;
+
+        dtn_sched_init(&sched, "crossing", 2, me, DTENSOR_U8, DTENSOR_SUM);
+        for (int s = DTN_IN; s <= DTN_OUT; s++) {
+            sched.bytes[s] = bytes;
+            sched.exposed[s] = true;
+        }
+        dtn_sched_signal(&sched, peer, DTN_TAG_READY);
+        dtn_sched_wait(&sched, peer, DTN_TAG_READY);
+        if ((me == 0 || both) && what == LOADS)
+            dtn_sched_copy(&sched, (struct dtn_span){ me, DTN_OUT, 0 },
+                           (struct dtn_span){ src, DTN_IN, 0 }, bytes);
+        else if (me == 0 || both)
+            dtn_sched_put(&sched, peer, (struct dtn_span){ peer, DTN_OUT, 0 },
+                          (struct dtn_span){ src, DTN_IN, 0 }, bytes);
+        dtn_sched_signal(&sched, peer, DTN_TAG_DATA);
+        dtn_sched_wait(&sched, peer, DTN_TAG_DATA);
+        least = fmin(least, sched_ns(areas, &sched, STEP_NS));
+    }
+    return least;
+}
+
+/* How much longer it takes if both do so. */
+static double both_ns(const struct host_areas *areas, enum measured what,
+                      size_t bytes)
+{
+    return fmax(0, crossing_ns(areas, what, bytes, true)
+                   - crossing_ns(areas, what, bytes, false));
+}
+
 /* Rank 0 sends data in a signal: the least of some. */
 static double eager_ns(const struct host_areas *areas, size_t bytes)
 {
@@ -341,6 +380,8 @@ static void bytes_measure(const struct host_areas *areas,
         }
         *load = fmax(0, step_ns(areas, LOADS, bytes, 1) - names - copy);
         *put = fmax(0, step_ns(areas, PUTS, bytes, 1) - names - copy);
+        costs->both_load[i] = both_ns(areas, LOADS, bytes);
+        costs->both_store[i] = both_ns(areas, PUTS, bytes);
     }
     slots_measure(areas, costs);
     costs->beyond_ns =

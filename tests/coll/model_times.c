@@ -287,16 +287,17 @@ static void costs_print(const struct host_costs *costs)
            costs->start_ns, costs->post_ns, costs->latency_ns,
            costs->crossed_ns, caches->ready_ns[0], caches->ready_ns[1],
            caches->ready_ns[2], caches->capacity, caches->beyond_ns);
-    printf("%8s %8s %8s %8s, more for loads there, read, away, and stores\n",
-           "bytes", "early ns", "copy ns", "fold ns");
+    printf("%8s %8s %8s %8s, more for loads there, read, away, by both, and "
+           "stores\n", "bytes", "early ns", "copy ns", "fold ns");
     for (int i = 0; i < DTN_CACHE_SIZES; i++) {
         printf("%8zu %8.0f %8.0f %8.0f", dtn_cache_size(i), costs->early_ns[i],
                caches->copy[i], caches->fold[i]);
         for (int s = DTN_LINES_THERE; s < DTN_NLINES_STATES; s++)
             printf(" %6.0f", caches->load[s][i]);
+        printf(" %6.0f", caches->both_load[i]);
         for (int s = DTN_LINES_THERE; s < DTN_NLINES_STATES; s++)
             printf(" %6.0f", caches->store[s][i]);
-        printf("\n");
+        printf(" %6.0f\n", caches->both_store[i]);
     }
 }
 

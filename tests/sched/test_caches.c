@@ -25,6 +25,7 @@ static const struct dtn_cache_costs costs = {
     .fold = { 2, 16, 128, 1024, 8192, 65536 },
     .load = { { 0 }, { 10, 80 }, { 20, 160 }, { 30 }, { 40 }, { 50 } },
     .store = { { 0 }, { 100, 800 }, { 200, 1600 }, { 300 }, { 400 }, { 500 } },
+    .both_load = { 30000 }, .both_store = { 60000 },
 };
 
 static struct dtn_caches *fresh(void)
@@ -40,15 +41,22 @@ static struct dtn_caches *fresh(void)
 }
 
 /* Rank 0 does that step. */
-static double step_ns(struct dtn_caches *caches, enum dtn_op op, int src_rank,
-                      int dst_rank, size_t bytes)
+static double step_later_ns(struct dtn_caches *caches, enum dtn_op op,
+                            int src_rank, int dst_rank, size_t bytes,
+                            double now_ns)
 {
     const struct dtn_sched sched = { .n = 2, .me = 0, .dtype = DTENSOR_F32 };
     const struct dtn_step step = { .op = op, .peer = 1, .box = -1,
         .terms = 2, .own_term = -1, .bytes = bytes,
         .dst = { dst_rank, DTN_OUT, 0 }, .src = { src_rank, DTN_IN, 0 } };
 
-    return dtn_caches_step(caches, &sched, &step, 0);
+    return dtn_caches_step(caches, &sched, &step, now_ns);
+}
+
+static double step_ns(struct dtn_caches *caches, enum dtn_op op, int src_rank,
+                      int dst_rank, size_t bytes)
+{
+    return step_later_ns(caches, op, src_rank, dst_rank, bytes, 0);
 }
 
 static void near_to(double ns, double wanted, const char *what)
@@ -140,6 +148,26 @@ static void test_at_once(void)
     dtn_caches_step(caches, &sched, &step, -1e6);
     near_to(step_ns(caches, DTN_OP_PUT, 0, 1, LINE), 401, "and after");
     dtn_caches_destroy(caches);
+}
+
+/* Rank 1 loads what rank 0 wrote, and rank 0 puts it to rank 1: who begins
+ * second pays for the part of the first one's step that it meets.
+ */
+static void test_both(void)
+{
+    static const double later[] = { 0, 11 / 2.0, 11 };
+    const struct dtn_sched sched = { .n = 2, .me = 1, .dtype = DTENSOR_F32 };
+    const struct dtn_step load = { .op = DTN_OP_COPY, .box = -1, .bytes = LINE,
+        .dst = { 1, DTN_IN, 0 }, .src = { 0, DTN_IN, 0 } };
+
+    for (int i = 0; i < 3; i++) {
+        struct dtn_caches *caches = fresh();
+
+        near_to(dtn_caches_step(caches, &sched, &load, 0), 11, "one loads");
+        near_to(step_later_ns(caches, DTN_OP_PUT, 0, 1, LINE, later[i]),
+                121 + (1 - i / 2.0) * 90000, "and another puts, later");
+        dtn_caches_destroy(caches);
+    }
 }
 
 /* Lines that a rank reads again after they left its cache are as if another
@@ -261,6 +289,7 @@ int main(void)
     test_capacity();
     test_read_again();
     test_at_once();
+    test_both();
     test_places();
     test_played();
     test_early();

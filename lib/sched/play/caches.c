@@ -47,6 +47,7 @@ struct space {
 struct usage {
     double bytes, before;         /* used with this step, and before it       */
     double begin_ns, end_ns;      /* of the step                              */
+    bool elsewhere;               /* it loads or stores lines of others       */
 };
 
 struct dtn_caches {
@@ -274,7 +275,8 @@ static void use_begin(struct dtn_caches *caches, int rank, double bytes,
 
     caches->user = rank;
     caches->now_ns = now_ns;
-    *used = (struct usage){ used->bytes + bytes, used->bytes, now_ns, now_ns };
+    *used = (struct usage){ used->bytes + bytes, used->bytes, now_ns, now_ns,
+                            false };
 }
 
 static void use_end(struct dtn_caches *caches, double ns)
@@ -310,18 +312,42 @@ double dtn_caches_ready(struct dtn_caches *caches, int rank, int from,
 
 /* ---------------------------------------------------------------- costs --- */
 
-/* More ns, because lines are elsewhere. */
-static double spread_ns(const struct dtn_caches *caches,
-                        const double more[][DTN_CACHE_SIZES],
-                        const struct lines *spread, size_t bytes)
+/* Which share of such a step another rank still has before it. */
+static double others_share(const struct dtn_caches *caches)
 {
-    double ns = spread->beyond * caches->costs.beyond_ns;
+    double most = 0;
 
-    for (int s = 0; s < DTN_NLINES_STATES; s++)
-        if (spread->bytes[s] > 0)
-            ns += curve_ns(more[s], (double)bytes)
-                * spread->bytes[s] / (double)bytes;
-    return ns;
+    for (int r = 0; r < caches->ranks; r++) {
+        const struct usage *used = &caches->used[r];
+
+        if (r != caches->user && used->elsewhere
+            && used->end_ns > caches->now_ns)
+            most = fmax(most, fmin(1, (used->end_ns - caches->now_ns)
+                                      / (used->end_ns - used->begin_ns)));
+    }
+    return most;
+}
+
+/* More ns, because lines are elsewhere, and another rank asks for others. */
+static double spread_ns(struct dtn_caches *caches,
+                        const double more[][DTN_CACHE_SIZES],
+                        const double both[], const struct lines *spread,
+                        size_t bytes)
+{
+    double ns = spread->beyond * caches->costs.beyond_ns, away = 0;
+
+    for (int s = 0; s < DTN_NLINES_STATES; s++) {
+        if (spread->bytes[s] <= 0)
+            continue;
+        ns += curve_ns(more[s], (double)bytes)
+            * spread->bytes[s] / (double)bytes;
+        if (s % DTN_LINES_AWAY != DTN_LINES_HERE)
+            away += spread->bytes[s] / (double)bytes;
+    }
+    if (away <= 0)
+        return ns;
+    caches->used[caches->user].elsewhere = true;
+    return ns + away * others_share(caches) * curve_ns(both, (double)bytes);
 }
 
 static double load_ns(struct dtn_caches *caches, struct dtn_span from,
@@ -329,7 +355,8 @@ static double load_ns(struct dtn_caches *caches, struct dtn_span from,
 {
     const struct lines spread = lines_use(caches, from, bytes, false);
 
-    return spread_ns(caches, caches->costs.load, &spread, bytes);
+    return spread_ns(caches, caches->costs.load, caches->costs.both_load,
+                     &spread, bytes);
 }
 
 static double store_ns(struct dtn_caches *caches, struct dtn_span to,
@@ -337,7 +364,8 @@ static double store_ns(struct dtn_caches *caches, struct dtn_span to,
 {
     const struct lines spread = lines_use(caches, to, bytes, true);
 
-    return spread_ns(caches, caches->costs.store, &spread, bytes);
+    return spread_ns(caches, caches->costs.store, caches->costs.both_store,
+                     &spread, bytes);
 }
 
 /* ---------------------------------------------------------------- steps --- */
