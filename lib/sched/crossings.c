@@ -21,12 +21,38 @@
 struct counter {
     const int *host;              /* [n]                                      */
     int n, nhosts;
-    int *now, *before, *more;     /* [n], which is no less than nhosts        */
+    int *now, *before, *more, *older;   /* [n], which is no less than nhosts  */
 };
 
 /* ----------------------------------------------------------------- tree --- */
 
-/* The parent of a rank is the rank without its lowest bit. */
+static int larger(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+static int largest(const int number[], int n)
+{
+    int most = 0;
+
+    for (int i = 0; i < n; i++)
+        most = larger(most, number[i]);
+    return most;
+}
+
+/* The children of a rank on its host, down to this one. */
+static int near_turn(const struct counter *c, int parent, int child)
+{
+    int turn = 0;
+
+    for (int d = child - parent; parent + d < c->n && (parent & d) == 0; d *= 2)
+        turn += c->host[parent + d] == c->host[parent];
+    return turn;
+}
+
+/* The parent of a rank is the rank without its lowest bit.  Inside a host the CPU
+ * moves the bytes for one child after another, first for the largest subtree.
+ */
 static struct dtn_levels tree_levels(const struct counter *c)
 {
     struct dtn_levels most = { 0, 0 };
@@ -34,11 +60,13 @@ static struct dtn_levels tree_levels(const struct counter *c)
     for (int r = 1; r < c->n; r++) {
         struct dtn_levels path = { 0, 0 };
 
-        for (int at = r; at > 0; at &= at - 1)
-            if (c->host[at] != c->host[at & (at - 1)])
+        for (int at = r, parent; at > 0; at = parent) {
+            parent = at & (at - 1);
+            if (c->host[at] != c->host[parent])
                 path.beyond++;
             else
-                path.inside++;
+                path.inside += near_turn(c, parent, at);
+        }
         if (path.beyond > most.beyond
             || (path.beyond == most.beyond && path.inside > most.inside))
             most = path;
@@ -46,19 +74,28 @@ static struct dtn_levels tree_levels(const struct counter *c)
     return most;
 }
 
-/* Edges that leave a host for others, at most: its device sends as often. */
-static int tree_edges(const struct counter *c)
+/* Of c->now messages that a rank, or all ranks of a host, send to other hosts
+ * at once, the last child has its own after all of them: the sum on a path, at
+ * most.
+ */
+static int tree_fan(const struct counter *c, bool hosts)
 {
-    int most = 0;
+    int *came = c->before;
 
-    memset(c->now, 0, (size_t)c->nhosts * sizeof c->now[0]);
+    memset(c->now, 0, (size_t)c->n * sizeof c->now[0]);
     for (int r = 1; r < c->n; r++) {
-        const int from = c->host[r & (r - 1)];
+        const int parent = r & (r - 1), from = c->host[parent];
 
-        if (from != c->host[r] && ++c->now[from] > most)
-            most = c->now[from];
+        c->now[hosts ? from : parent] += from != c->host[r];
     }
-    return most;
+    came[0] = 0;
+    for (int r = 1; r < c->n; r++) {
+        const int parent = r & (r - 1), from = c->host[parent];
+
+        came[r] = came[parent] + (from == c->host[r] ? 0
+                                  : c->now[hosts ? from : parent]);
+    }
+    return largest(came, c->n);
 }
 
 /* A rank has all its terms when those of other hosts have come, one after
@@ -151,42 +188,85 @@ static int doubler(int number, int guests)
     return number < guests ? 2 * number : number + guests;
 }
 
-/* Ranks of a host that have their peer of that round on another, at most. */
-static int round_senders(const struct counter *c, int doublers, int distance)
+/* A rank has what its peer sends it: of c->now, the messages between hosts on
+ * the path to each rank.  It has sent READY two rounds before (c->older), if
+ * that is waited for.
+ */
+static int round_now(const struct counter *c, int r, int peer, bool ready)
+{
+    const int far = c->host[r] != c->host[peer];
+    const int came = larger(c->now[r], c->now[peer] + far);
+
+    return ready ? larger(came, c->older[r] + 2 * far) : came;
+}
+
+/* Two ranks exchange their sums.  c->before has the messages on the path
+ * through the device of a host, with those of the c->more ranks of it that send
+ * in this round.
+ */
+static void round_meet(const struct counter *c, int r, int peer, bool ready)
+{
+    const bool far = c->host[r] != c->host[peer];
+    const int queue = far ? larger(c->more[c->host[r]], c->more[c->host[peer]])
+                          : 0;
+    const int mine = round_now(c, r, peer, ready);
+    const int others = round_now(c, peer, r, ready);
+
+    c->older[r] = c->now[r];
+    c->older[peer] = c->now[peer];
+    c->now[r] = mine;
+    c->now[peer] = others;
+    c->before[r] = c->before[peer] = larger(c->before[r], c->before[peer])
+                                   + queue;
+}
+
+static void round_count(const struct counter *c, int doublers, int distance,
+                        bool ready)
 {
     const int guests = c->n - doublers;
-    int most = 0;
 
-    memset(c->now, 0, (size_t)c->nhosts * sizeof c->now[0]);
+    memset(c->more, 0, (size_t)c->nhosts * sizeof c->more[0]);
     for (int i = 0; i < doublers; i++) {
         const int here = c->host[doubler(i, guests)];
 
-        if (here != c->host[doubler(i ^ distance, guests)]
-            && ++c->now[here] > most)
-            most = c->now[here];
+        c->more[here] += here != c->host[doubler(i ^ distance, guests)];
     }
-    return most;
+    for (int i = 0; i < doublers; i++)
+        if ((i & distance) == 0)
+            round_meet(c, doubler(i, guests), doubler(i | distance, guests),
+                       ready);
 }
 
-static void rounds_count(const struct counter *c,
-                         struct dtn_crossings *crossings)
+/* Does this rank have a guest, on another host? */
+static bool guest_far(const struct counter *c, int r, int guests)
 {
-    int doublers = 1, senders = 0;
+    return r % 2 == 0 && r < 2 * guests && c->host[r] != c->host[r + 1];
+}
+
+/* A guest hands in its term before, and takes the result after. */
+static struct dtn_levels rounds_count(const struct counter *c, bool ready,
+                                      int *queued)
+{
+    int doublers = 1, guests, most = 0;
 
     while (2 * doublers <= c->n)
         doublers *= 2;
-    for (int d = 1; d < doublers; d *= 2) {
-        const int most = round_senders(c, doublers, d);
-
-        crossings->rounds.beyond += most > 0;
-        crossings->rounds.inside += most == 0;
-        senders += most;
+    guests = c->n - doublers;
+    for (int r = 0; r < c->n; r++) {
+        c->older[r] = 0;
+        c->before[r] = guest_far(c, r, guests);
+        c->now[r] = c->before[r] * (ready ? 2 : 1);
     }
-    if (crossings->rounds.beyond > 0)
-        crossings->senders = (double)senders / crossings->rounds.beyond;
-    for (int g = 0; g < c->n - doublers; g++)
-        crossings->guests = crossings->guests
-                         || c->host[2 * g] != c->host[2 * g + 1];
+    for (int d = 1; d < doublers; d *= 2)
+        round_count(c, doublers, d, ready);
+    for (int r = 0; r < c->n; r++) {
+        const bool far = guest_far(c, r, guests);
+
+        most = larger(most, c->now[r] + far);
+        *queued = larger(*queued, c->before[r] + far);
+    }
+    return (struct dtn_levels){ most, dtn_levels_of(doublers)
+                                      + (guests > 0 ? 2 : 0) - most };
 }
 
 /* ------------------------------------------------------------ two trees --- */
@@ -284,8 +364,8 @@ struct dtn_crossings dtn_crossings_count(const int host[], int n, int nhosts,
                       || (even && (locals & (locals - 1)) == 0);
     const size_t bytes = (size_t)n * sizeof host[0];
     struct counter c = { host, n, nhosts, malloc(bytes), malloc(bytes),
-                         malloc(bytes) };
-    const bool room = c.now && c.before && c.more;
+                         malloc(bytes), malloc(bytes) };
+    const bool room = c.now && c.before && c.more && c.older;
     struct dtn_crossings crossings = { .counted = room && !follows };
 
     if (room)
@@ -294,16 +374,20 @@ struct dtn_crossings dtn_crossings_count(const int host[], int n, int nhosts,
     if (crossings.counted) {
         crossings.tree = tree_levels(&c);
         pair_count(&c, &crossings);
-        crossings.edges = tree_edges(&c);
+        crossings.fan = tree_fan(&c, false);
+        crossings.fans = tree_fan(&c, true);
+        crossings.edges = largest(c.now, nhosts);
         crossings.turns = tree_turns(&c);
         crossings.shifts = shift_levels(&c, false);
         crossings.shifters = shift_leavers(&c)
                            / fmax(1, crossings.shifts.beyond);
         crossings.skips = shift_levels(&c, true);
-        rounds_count(&c, &crossings);
+        crossings.rounds = rounds_count(&c, false, &crossings.queued);
+        crossings.ready = rounds_count(&c, true, &crossings.queued).beyond;
     }
     free(c.now);
     free(c.before);
     free(c.more);
+    free(c.older);
     return crossings;
 }

@@ -29,16 +29,21 @@ struct dtn_crossings {
     int copied;                   /* chunks that its ranks copy to children   */
                                   /* on their hosts before they send on       */
     int edges;                    /* of it that leave one host, at most       */
+    int fan, fans;                /* messages to other hosts on one path of   */
+                                  /* it, with those that its ranks, or all    */
+                                  /* ranks of their hosts, send at once       */
     int turns;                    /* messages to one of its ranks from other  */
                                   /* hosts come in turn: so many in all       */
     struct dtn_levels shifts;     /* of shifts by 1, 2, 4, ...                */
     double shifters;              /* ranks of a host that such a shift leads  */
                                   /* to another, in the mean of those levels  */
     struct dtn_levels skips;      /* of those by n / 2, n / 4, ... rounded up */
-    struct dtn_levels rounds;     /* of recursive doubling, without guests    */
-    double senders;               /* ranks of a host that have their peer on  */
-                                  /* another in such a round, in the mean     */
-    bool guests;                  /* a guest is on another host               */
+    struct dtn_levels rounds;     /* of recursive doubling, with the guests   */
+    int queued;                   /* messages of those levels, if each is     */
+                                  /* counted once for all ranks of its host   */
+                                  /* that send at the same time               */
+    int ready;                    /* levels and READY between hosts, if the   */
+                                  /* levels wait for READY                   */
 };
 
 /* host[n] is the host of each rank, hosts of 0 .. nhosts - 1 with at most

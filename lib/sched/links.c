@@ -26,7 +26,8 @@ static double load_fanned(const struct dtn_model *model,
     const double posted = piece * model->ns[DTENSOR_COST_INTER_BYTES]
                         / (2 * model->ns[DTENSOR_COST_INTER_MESSAGES]);
 
-    return part->sharing > 0 ? dtn_fanned_part(weight, units, part, posted) : 0;
+    return part->sharing > 0 && !part->counted
+         ? dtn_fanned_part(weight, units, part, posted) : 0;
 }
 
 static bool load_in_trees(const struct dtn_weight *weight)
@@ -303,7 +304,8 @@ static double load_senders(const struct dtn_model *model,
 
     if (weight->senders == DTN_SENDERS_ALL && weight->hops.log2n > 0
         && model->crossings.counted)
-        return fmin(all, model->crossings.senders);
+        return (double)model->crossings.queued
+             / fmax(1, model->crossings.rounds.beyond);
     if (weight->senders == DTN_SENDERS_SHIFT && model->crossings.counted
         && weight->moved.whole.log2n > 0)
         return model->ranks_per_device * model->crossings.shifters
@@ -369,33 +371,48 @@ static const struct dtn_levels *load_levels(const struct dtn_model *model,
     }
 }
 
-/* The same as parts.  Guests, of recursive doubling, count twice: they hand in
- * a term and wait for the result.
+/* Messages between hosts that come to the root of a tree, or leave it, in turn:
+ * those on one path, or those of all ranks of its hosts, some of which begin
+ * only when bytes were moved inside.
  */
+static double load_queue(const struct dtn_model *model,
+                         const struct dtn_weight *weight,
+                         const struct dtn_units *units, double stretch)
+{
+    const struct dtn_crossings *counted = &model->crossings;
+    const double down = weight->fanned.log2n / weight->moved.whole.log2n;
+    const double inside = counted->tree.inside * stretch
+                        * model->ns[DTENSOR_COST_INTRA_BYTES]
+                        / model->ns[DTENSOR_COST_INTER_BYTES];
+    const double fan = dtn_pieces(units->whole) > 1
+                     ? fmax(counted->fan, counted->fans - inside)
+                     : counted->edges;
+
+    return down * fan
+         + (1 - down) * fmax(counted->tree.beyond, counted->turns - inside);
+}
+
+/* The same as parts. */
 static bool load_counted(const struct dtn_model *model,
-                         const struct dtn_weight *weight, int n,
+                         const struct dtn_weight *weight,
+                         const struct dtn_units *units, double stretch,
                          struct dtn_levels_part *beyond,
                          struct dtn_levels_part *inside)
 {
     const struct dtn_levels *levels = load_levels(model, weight);
-    const bool guests = (n & (n - 1)) != 0
-                     && weight->senders == DTN_SENDERS_ALL;
-    const bool afar = guests && model->crossings.guests;
 
     if (!levels)
         return false;
-    *beyond = (struct dtn_levels_part){ levels->beyond + afar, afar, 1 };
-    *inside = (struct dtn_levels_part){ levels->inside + (guests && !afar),
-                                        guests && !afar, 1 };
-    if (weight->senders == DTN_SENDERS_ONE && levels->beyond > 0)
-        beyond->waits = (double)(weight->fanned.log2n > 0
-                                 ? model->crossings.edges
-                                 : model->crossings.turns) / levels->beyond;
+    *beyond = (struct dtn_levels_part){ levels->beyond, false, 1 };
+    *inside = (struct dtn_levels_part){ levels->inside, false, 1 };
+    if (levels->beyond > 0 && weight->senders == DTN_SENDERS_ONE)
+        beyond->waits = load_queue(model, weight, units, stretch)
+                      / levels->beyond;
     return true;
 }
 
-/* Up a tree a READY between hosts is under way while the levels inside pass; in
- * doubling, while guests on the same host hand in their terms.
+/* Up a tree a READY between hosts is under way while the levels inside pass.  In
+ * doubling those that are waited for are counted.
  */
 static void load_ready(const struct dtn_model *model,
                        const struct dtn_weight *weight,
@@ -406,17 +423,22 @@ static void load_ready(const struct dtn_model *model,
     const double *ns = model->ns;
     const bool up = weight->senders == DTN_SENDERS_ONE
                  && weight->fanned.log2n <= 0;
-    const bool guests = weight->senders == DTN_SENDERS_ALL && inside->counted
-                     && inside->counted->odd;
-    double inside_ns = 0;
+    const bool rounds = weight->senders == DTN_SENDERS_ALL && inside->counted;
+    const struct dtn_crossings *counted = &model->crossings;
+    double inside_ns = 0, waited = 1;
 
-    if ((!up && !guests)
+    if ((!up && !rounds)
         || dtn_units_value(units, weight->message) <= dtn_model_eager(model))
         return;
     for (int c = DTENSOR_COST_INTRA_HOPS; c <= DTENSOR_COST_INTRA_BYTES; c++)
-        inside_ns += load[c] * ns[c] / (guests ? 2 : 1);
+        inside_ns += load[c] * ns[c];
+    if (rounds) {
+        waited = counted->ready - counted->rounds.beyond;
+        load[DTENSOR_COST_INTER_HOPS] += waited - 1;
+        inside_ns *= (units->n & (units->n - 1)) != 0 ? 0.5 : 0;
+    }
     load[DTENSOR_COST_INTER_HOPS] -=
-        fmin(1, inside_ns / ns[DTENSOR_COST_INTER_HOPS]);
+        fmin(waited, inside_ns / ns[DTENSOR_COST_INTER_HOPS]);
 }
 
 /* Add the cost of a weight over all ranks of several hosts.  Two trees, and
@@ -444,7 +466,7 @@ void dtn_load_hosts(const struct dtn_model *model,
             stretch * dtn_amount_value(&weight->copied, &units);
         return;
     }
-    if (load_counted(model, weight, n, &far, &near)) {
+    if (load_counted(model, weight, &units, stretch, &far, &near)) {
         inside.counted = &near;
         beyond.counted = &far;
     }
@@ -454,7 +476,7 @@ void dtn_load_hosts(const struct dtn_model *model,
     if (weight->senders == DTN_SENDERS_SHIFT && locals > 1)
         load_shift(model, weight, &beyond, load);
     if (weight->senders == DTN_SENDERS_ALL && beyond.counted)
-        dtn_load_turns(model, weight, beyond.sharing, 1, load);
+        dtn_load_turns(model, weight, beyond.sharing, 1 / 3.0, load);
     load_local(weight, &units, stretch, load);
     load_hide(model, weight,
               stretch * load_path(model, weight, &units, &inside), load);

@@ -4,12 +4,13 @@
  * eight and four in turn, and of six, the schedule of each algorithm is
  * simulated (sched/play.h) and compared with its rule in emitters.c.  `make
  * check` goes to 96 ranks; `make check-scale` goes to 131,072, and has hosts of
- * twelve ranks, too.  It prints a table of the algorithms and a line for each
- * number of ranks, and names the algorithms that it leaves out because their
- * schedules have too many steps.
+ * three, seven, ten and twelve ranks, too.  It prints a table of the algorithms
+ * and a line for each number of ranks, and names the algorithms that it leaves
+ * out because their schedules have too many steps.
  * In the environment, DTN_SCALE_FROM is the least number of ranks,
  * DTN_SCALE_RANKS the largest, DTN_SCALE_STEPS the most steps, and
- * DTN_SCALE_ONLY part of the names of the algorithms.
+ * DTN_SCALE_ONLY part of the names of the algorithms.  DTN_SCALE_SIZES=all takes
+ * every size at which something may change.
  *
  * Without this test, a rule that fits 16 ranks could be wrong at 100,000 and
  * choose an algorithm that is many times slower.
@@ -64,6 +65,7 @@ struct scale {
                                   /* take longer than without                 */
     double worst_slower;          /* so many times as long                    */
     bool prints;
+    bool all_sizes;               /* not only some                            */
     struct fit fit[EMITTERS_MAX]; /* by the place in dtn_emitters             */
 };
 
@@ -278,10 +280,14 @@ static void scale_ranks(struct scale *scale, struct dtn_model *model,
 {
     static const size_t wholes[] = { 64, 8 << 10, 32 << 10, 128 << 10,
                                      1 << 20, 64 << 20 };
+    static const size_t all[] = { 64, 512, 2 << 10, 4 << 10, 6 << 10, 8 << 10,
+        16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 1 << 20, 4 << 20,
+        16 << 20, 64 << 20 };
     static const size_t blocks[] = { 8, 64 << 10, 8 << 20 };
     const bool in_blocks = n >= BLOCKS_FROM;
-    const size_t *sizes = in_blocks ? blocks : wholes;
-    const size_t nsizes = in_blocks ? DTN_COUNT(blocks) : DTN_COUNT(wholes);
+    const size_t *sizes = in_blocks ? blocks : scale->all_sizes ? all : wholes;
+    const size_t nsizes = in_blocks ? DTN_COUNT(blocks)
+                        : scale->all_sizes ? DTN_COUNT(all) : DTN_COUNT(wholes);
     int *host = malloc((size_t)n * sizeof *host);
     struct played asked;
 
@@ -403,8 +409,20 @@ static void test_scale(struct scale *scale, const char *name,
 
 int main(void)
 {
-    const struct placing one = { 1, 1 }, eight = { 8, 8 }, unequal = { 8, 4 },
-                         six = { 6, 6 }, twelve = { 12, 12 };
+    static const struct {
+        const char *name;
+        struct placing placing;
+        bool always;              /* in make check                            */
+    } hosts[] = {
+        { "one rank on a host", { 1, 1 }, true },
+        { "eight ranks on a host", { 8, 8 }, true },
+        { "eight or four", { 8, 4 }, true },
+        { "six ranks on a host", { 6, 6 }, true },
+        { "three ranks on a host", { 3, 3 }, false },
+        { "seven ranks on a host", { 7, 7 }, false },
+        { "ten ranks on a host", { 10, 10 }, false },
+        { "twelve ranks on a host", { 12, 12 }, false },
+    };
     const char *ranks = getenv("DTN_SCALE_RANKS");
     const char *from = getenv("DTN_SCALE_FROM");
     const char *steps = getenv("DTN_SCALE_STEPS");
@@ -414,23 +432,24 @@ int main(void)
                            .steps_max = steps ? atof(steps) : STEPS_MAX,
                            .capacity = 20000,
                            .prints = ranks != NULL,
+                           .all_sizes = getenv("DTN_SCALE_SIZES") != NULL,
                            .only = only ? only : "" };
 
     scale.off = calloc((size_t)scale.capacity, sizeof *scale.off);
     if (!scale.off)
         return 1;
-    test_scale(&scale, "rc, one rank on a host", DTN_WIRE_RC, one);
-    test_scale(&scale, "rc, eight ranks on a host", DTN_WIRE_RC, eight);
-    test_scale(&scale, "rc, eight or four", DTN_WIRE_RC, unequal);
-    test_scale(&scale, "tcp, one rank on a host", DTN_WIRE_TCP, one);
-    test_scale(&scale, "tcp, eight ranks on a host", DTN_WIRE_TCP, eight);
-    test_scale(&scale, "tcp, eight or four", DTN_WIRE_TCP, unequal);
-    test_scale(&scale, "rc, six ranks on a host", DTN_WIRE_RC, six);
-    if (scale.prints) {
-        test_scale(&scale, "tcp, six ranks on a host", DTN_WIRE_TCP, six);
-        test_scale(&scale, "rc, twelve ranks on a host", DTN_WIRE_RC, twelve);
-        test_scale(&scale, "tcp, twelve ranks on a host", DTN_WIRE_TCP, twelve);
-    }
+    for (size_t h = 0; h < DTN_COUNT(hosts); h++)
+        for (int far = 0; far < 2; far++) {
+            const bool rc = far == 0;
+            char name[40];
+
+            snprintf(name, sizeof name, "%s, %s", rc ? "rc" : "tcp",
+                     hosts[h].name);
+            if (scale.prints || (hosts[h].always && (rc || hosts[h].placing.most
+                                                           != 6)))
+                test_scale(&scale, name, rc ? DTN_WIRE_RC : DTN_WIRE_TCP,
+                           hosts[h].placing);
+        }
     free(scale.off);
     return done();
 }

@@ -13,8 +13,9 @@
 # was simulated and predicted with that link.  Then the same for two ranks that
 # share memory, with the costs of dtensor-bench --calibrate.  Needs root.
 #
-# LINKS, HOSTS, RATES (bytes per second), DELAY (us) and SIZES in the
-# environment choose others.
+# Each job runs RUNS times, 2, and what is off in the median of them is printed,
+# with how many times agree from run to run.  LINKS, HOSTS, RATES (bytes per
+# second), DELAY (us) and SIZES in the environment choose others.
 # shellcheck disable=SC2086 # options are words
 set -u
 src=$(cd "$(dirname "$0")/../.." && pwd)
@@ -24,6 +25,7 @@ rates=${RATES:-25000000 125000000}
 delay=${DELAY:-2000}
 links=${LINKS:-wire}
 sizes=${SIZES:-8 4096 65536 1048576 4194304}
+runs=${RUNS:-2}
 export top_srcdir=$src top_builddir=$build
 
 skip_all() { echo "bench-links: skipped: $1"; exit 0; }
@@ -103,7 +105,8 @@ for rate in $rates; do
         shape "$rate" "$n"
         echo "== tcp, $n hosts, $rate bytes/s, load \
 $(cut -d' ' -f1 /proc/loadavg)"
-        job "$n" "$rate"
+        for ((run = 1; run <= runs; run++)); do job "$n" "$rate"; done |
+            awk -f "$src/tests/coll/model_middle.awk"
         [ -z "${wire:-}" ] || { kill "$wire"; wait "$wire" 2>/dev/null; wire=; }
     done
 done
