@@ -50,8 +50,9 @@ static int near_turn(const struct counter *c, int parent, int child)
     return turn;
 }
 
-/* The parent of a rank is the rank without its lowest bit.  Inside a host the CPU
- * moves the bytes for one child after another, first for the largest subtree.
+/* The parent of a rank is the rank without its lowest bit.  Inside a host the
+ * CPU moves the bytes for one child after another, first for the largest
+ * subtree.
  */
 static struct dtn_levels tree_levels(const struct counter *c)
 {

@@ -45,6 +45,9 @@ struct dtn_weight {
     enum dtn_unit message;        /* message size, if messages may be eager;  */
                                   /* rendezvous takes 3 messages for each and */
                                   /* 1 more hop                               */
+    double busiest;               /* the bytes of the busiest rank, as a      */
+                                  /* multiple of those that decide whether    */
+                                  /* messages are eager; 0: 1                 */
     struct dtn_growth puts;       /* more messages, to peers whose block is   */
                                   /* not empty                                */
     struct dtn_growth each_chunk; /* more messages for each chunk             */

@@ -8,6 +8,7 @@
  */
 #include "sched/links.h"
 #include "sched/emitters.h"
+#include "sched/levels.h"
 #include "sched/model.h"
 #include "sched/rings.h"
 #include "sched/units.h"
@@ -15,6 +16,15 @@
 
 #include <math.h>
 #include <stdbool.h>
+
+bool dtn_load_puts(const struct dtn_model *model,
+                   const struct dtn_weight *weight,
+                   const struct dtn_units *units)
+{
+    const double bytes = dtn_units_value(units, weight->message);
+
+    return bytes > dtn_model_eager(model) * fmax(1, weight->busiest);
+}
 
 /* Between hosts a rank posts a put and a signal to each of its children. */
 static double load_fanned(const struct dtn_model *model,
@@ -144,7 +154,7 @@ static void load_link(const struct dtn_model *model,
     const double *ns = model->ns + first;
     double *link = load + first, bytes;
 
-    if (dtn_units_value(units, weight->message) > dtn_model_eager(model)) {
+    if (dtn_load_puts(model, weight, units)) {
         const bool offers_too = weight->senders != DTN_SENDERS_ROOT;
 
         hops += part->constants;
@@ -346,73 +356,26 @@ static bool load_is_ring(const struct dtn_weight *weight, int n)
         || (weight->senders == DTN_SENDERS_TWO && n == 2);
 }
 
-/* Levels of trees and butterflies between unequal hosts and inside them; NULL:
- * they follow from the ranks of a host.
+/* In doubling the ranks of a host are in step in the first round between hosts.
+ * If each message is a put and a signal, the signals of all are behind the puts
+ * of all, and they are in step later, too, for the most part.
  */
-static const struct dtn_levels *load_levels(const struct dtn_model *model,
-                                            const struct dtn_weight *weight)
+static void load_rounds(const struct dtn_model *model,
+                        const struct dtn_weight *weight,
+                        const struct dtn_units *units,
+                        const struct dtn_peers *beyond,
+                        double load[DTENSOR_NCOSTS])
 {
-    const struct dtn_crossings *counted = &model->crossings;
+    const struct dtn_growth levels = { .log2n = 1 };
+    const double rounds = fmax(1, dtn_term_part(levels, beyond));
 
-    if (!counted->counted || weight->hops.log2n <= 0)
-        return NULL;
-    switch (weight->senders) {
-    case DTN_SENDERS_ONE:
-        return &counted->tree;
-    case DTN_SENDERS_TWO:
-        return &counted->pair;
-    case DTN_SENDERS_SHIFT:
-        return weight->moved.block.per_peer > 0 ? &counted->skips
-                                                : &counted->shifts;
-    case DTN_SENDERS_ALL:
-        return &counted->rounds;
-    default:
-        return NULL;
-    }
+    dtn_load_turns(model, weight, beyond->sharing,
+                   dtn_load_puts(model, weight, units) ? 1 / 3.0
+                                                       : 1 - 1 / rounds, load);
 }
 
-/* Messages between hosts that come to the root of a tree, or leave it, in turn:
- * those on one path, or those of all ranks of its hosts, some of which begin
- * only when bytes were moved inside.
- */
-static double load_queue(const struct dtn_model *model,
-                         const struct dtn_weight *weight,
-                         const struct dtn_units *units, double stretch)
-{
-    const struct dtn_crossings *counted = &model->crossings;
-    const double down = weight->fanned.log2n / weight->moved.whole.log2n;
-    const double inside = counted->tree.inside * stretch
-                        * model->ns[DTENSOR_COST_INTRA_BYTES]
-                        / model->ns[DTENSOR_COST_INTER_BYTES];
-    const double fan = dtn_pieces(units->whole) > 1
-                     ? fmax(counted->fan, counted->fans - inside)
-                     : counted->edges;
-
-    return down * fan
-         + (1 - down) * fmax(counted->tree.beyond, counted->turns - inside);
-}
-
-/* The same as parts. */
-static bool load_counted(const struct dtn_model *model,
-                         const struct dtn_weight *weight,
-                         const struct dtn_units *units, double stretch,
-                         struct dtn_levels_part *beyond,
-                         struct dtn_levels_part *inside)
-{
-    const struct dtn_levels *levels = load_levels(model, weight);
-
-    if (!levels)
-        return false;
-    *beyond = (struct dtn_levels_part){ levels->beyond, false, 1 };
-    *inside = (struct dtn_levels_part){ levels->inside, false, 1 };
-    if (levels->beyond > 0 && weight->senders == DTN_SENDERS_ONE)
-        beyond->waits = load_queue(model, weight, units, stretch)
-                      / levels->beyond;
-    return true;
-}
-
-/* Up a tree a READY between hosts is under way while the levels inside pass.  In
- * doubling those that are waited for are counted.
+/* Up a tree a READY between hosts is under way while the levels inside pass.
+ * In doubling those that are waited for are counted.
  */
 static void load_ready(const struct dtn_model *model,
                        const struct dtn_weight *weight,
@@ -422,13 +385,12 @@ static void load_ready(const struct dtn_model *model,
 {
     const double *ns = model->ns;
     const bool up = weight->senders == DTN_SENDERS_ONE
-                 && weight->fanned.log2n <= 0;
+                 && weight->hops.log2n > 0 && weight->fanned.log2n <= 0;
     const bool rounds = weight->senders == DTN_SENDERS_ALL && inside->counted;
     const struct dtn_crossings *counted = &model->crossings;
     double inside_ns = 0, waited = 1;
 
-    if ((!up && !rounds)
-        || dtn_units_value(units, weight->message) <= dtn_model_eager(model))
+    if ((!up && !rounds) || !dtn_load_puts(model, weight, units))
         return;
     for (int c = DTENSOR_COST_INTRA_HOPS; c <= DTENSOR_COST_INTRA_BYTES; c++)
         inside_ns += load[c] * ns[c];
@@ -466,7 +428,7 @@ void dtn_load_hosts(const struct dtn_model *model,
             stretch * dtn_amount_value(&weight->copied, &units);
         return;
     }
-    if (load_counted(model, weight, &units, stretch, &far, &near)) {
+    if (dtn_levels_count(model, weight, &units, stretch, &far, &near)) {
         inside.counted = &near;
         beyond.counted = &far;
     }
@@ -475,8 +437,8 @@ void dtn_load_hosts(const struct dtn_model *model,
     load_ready(model, weight, &units, &inside, load);
     if (weight->senders == DTN_SENDERS_SHIFT && locals > 1)
         load_shift(model, weight, &beyond, load);
-    if (weight->senders == DTN_SENDERS_ALL && beyond.counted)
-        dtn_load_turns(model, weight, beyond.sharing, 1 / 3.0, load);
+    if (weight->senders == DTN_SENDERS_ALL && weight->hops.log2n > 0)
+        load_rounds(model, weight, &units, &beyond, load);
     load_local(weight, &units, stretch, load);
     load_hide(model, weight,
               stretch * load_path(model, weight, &units, &inside), load);

@@ -4,8 +4,16 @@
 
 #include "dtensor.h"
 
+#include <stdbool.h>
+
 struct dtn_model;
+struct dtn_units;
 struct dtn_weight;
+
+/* Is each message a put and a signal, too long to go with the signal? */
+bool dtn_load_puts(const struct dtn_model *model,
+                   const struct dtn_weight *weight,
+                   const struct dtn_units *units);
 
 /* Add the cost of a weight over n ranks; `sharing` of them send through one
  * network device at the same time, 0: all are on one host.  A byte inside a

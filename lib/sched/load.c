@@ -99,7 +99,7 @@ static bool rails_long(const struct dtn_model *model,
                        const struct dtn_units *units)
 {
     return weight->message == DTN_UNIT_NONE
-        || dtn_units_value(units, weight->message) > dtn_model_eager(model);
+        || dtn_load_puts(model, weight, units);
 }
 
 /* The ranks of a host run the same algorithm on all rails.  If all levels move
@@ -142,6 +142,8 @@ static struct dtn_weight load_between(const struct dtn_model *model,
 
     if (dtn_call_blocked(call) && emitter->algorithm == DTN_ALG_HIERARCHICAL)
         weight.messages.per_peer += blocks - 1;
+    if (!emitter->undivided)
+        weight.busiest = load_largest(model, call, emitter);
     return weight;
 }
 
@@ -371,7 +373,7 @@ static double weight_scratch(const struct dtn_model *model,
     bytes = dtn_amount_value(&weight->tmp, &units);
     acc = dtn_amount_value(&weight->acc, &units);
     if (weight->message != DTN_UNIT_NONE
-        && dtn_units_value(&units, weight->message) <= dtn_model_eager(model))
+        && !dtn_load_puts(model, weight, &units))
         bytes += dtn_amount_value(&weight->eager_received, &units);
     if (dtn_coll_infos[call->coll].reduces && dtn_reduction_converts(&how))
         acc += dtn_amount_value(&weight->converted, &units);

@@ -49,8 +49,8 @@ static double sched_ns(const struct host_areas *areas, struct dtn_sched *sched,
     return ns;
 }
 
-/* A turn is `posts` signals from rank 0 to rank 1, then as many back, and so on;
- * or both post at the same time.
+/* A turn is `posts` signals from rank 0 to rank 1, then as many back, and so
+ * on; or both post at the same time.
  */
 struct signals {
     int turns, posts;             /* so many                                  */

@@ -221,7 +221,7 @@ const struct dtn_emitter dtn_emitters[] = {
 
     { ROW(BROADCAST, "eager", DIRECT, PUT, DTN_EAGER_MAX),
       .emit = dtn_emit_broadcast_eager, .weight = {
-        .senders = DTN_SENDERS_ONE, .overlaps = 1,
+        .senders = DTN_SENDERS_ROOT, .overlaps = 1,
         .hops = ONE(1), .messages = OTHERS(1), .moved.whole = OTHERS(1),
         .copied.whole = ONE(1) } },
     { ROW(BROADCAST, "direct", DIRECT, MAP, ANY_BYTES),
@@ -315,7 +315,7 @@ const struct dtn_emitter dtn_emitters[] = {
     { ROW(ALLGATHER, "hierarchical", HIERARCHICAL, HOST, ANY_BYTES),
       .emit = dtn_emit_allgather_hierarchical, .hides_own = true,
       .weight = {
-        .hops = ONE(3), .messages = OTHERS(3), .moved.whole = ONE(1),
+        .hops = ONE(3), .messages = OTHERS(3), .moved.block = OTHERS(1),
         .copied.block = ONE(1) }, .between_hosts = {
         .incast = true, .overlaps = 1, .hops = ONE(2), .messages = OTHERS(3),
         .offers = OTHERS(1),
