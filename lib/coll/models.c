@@ -48,6 +48,15 @@ struct host_count {
     int ranks;
 };
 
+/* The host of a rank, which is mostly that of the last one. */
+static int model_host(const struct dtn_world *world, int rank, int last)
+{
+    const struct dtn_host *host = &world->cluster->hosts[last];
+
+    return rank >= host->first_rank && rank < host->first_rank + host->nranks
+         ? last : dtn_world_host(world, rank);
+}
+
 /* Number the hosts and count their ranks: the number of hosts, the most ranks
  * and the fewest.
  */
@@ -56,13 +65,15 @@ static void model_count(const struct dtn_group *group,
                         struct dtn_model *model)
 {
     const struct dtn_world *world = &group->ctx->world;
+    int where = 0;
 
     model->hosts = 0;
     model->locals = 0;
     for (int p = 0; p < group->n; p++) {
-        const int rank = dtn_ranks_at(group->ranks, p);
-        struct host_count *at = &count[dtn_world_host(world, rank)];
+        struct host_count *at;
 
+        where = model_host(world, dtn_ranks_at(group->ranks, p), where);
+        at = &count[where];
         if (at->number == 0)
             at->number = ++model->hosts;
         at->ranks++;
@@ -72,13 +83,9 @@ static void model_count(const struct dtn_group *group,
     }
     model->uneven = model->hosts * model->locals != group->n;
     model->rails = model->locals;
-    for (int p = 0; p < group->n; p++) {
-        const int rank = dtn_ranks_at(group->ranks, p);
-        const int ranks = count[dtn_world_host(world, rank)].ranks;
-
-        if (ranks < model->rails)
-            model->rails = ranks;
-    }
+    for (int h = 0; h < world->cluster->nhosts; h++)
+        if (count[h].number > 0 && count[h].ranks < model->rails)
+            model->rails = count[h].ranks;
     model->crossings = dtn_crossings_count(host, group->n, model->hosts,
                                            model->locals);
 }

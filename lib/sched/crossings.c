@@ -323,7 +323,7 @@ static int pair_copied(const struct counter *c, int rank, int r, int t)
  */
 static void pair_above(const struct counter *c, int r, int t)
 {
-    const int parent = dtn_tree_make(c->n, 0, r, t).parent;
+    const int parent = dtn_tree_parent(c->n, 0, r, t);
 
     if (c->now[r] >= 0)
         return;

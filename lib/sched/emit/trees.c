@@ -74,6 +74,14 @@ static int shape_member(int n, int root, int v, int t)
     return (shape_from(v, n - 1, t) + root) % n;
 }
 
+int dtn_tree_parent(int n, int root, int me, int t)
+{
+    const int m = n - 1, v = shape_of((me - root + n) % n, m, t);
+
+    return v == 0 || (t > 0 && m < 2) ? -1
+         : shape_member(n, root, shape_parent(v, m), t);
+}
+
 struct dtn_tree dtn_tree_make(int n, int root, int me, int t)
 {
     const int m = n - 1, v = shape_of((me - root + n) % n, m, t);
@@ -85,10 +93,10 @@ struct dtn_tree dtn_tree_make(int n, int root, int me, int t)
     tree.nchildren = shape_children(v, m, tree.child);
     for (int i = 0; i < tree.nchildren; i++)
         tree.child[i] = shape_member(n, root, tree.child[i], t);
+    tree.parent = dtn_tree_parent(n, root, me, t);
     if (v > 0) {
         shape_children(shape_parent(v, m), m, siblings);
         tree.child_number = siblings[0] != v;
-        tree.parent = shape_member(n, root, shape_parent(v, m), t);
     }
     return tree;
 }
