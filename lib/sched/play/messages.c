@@ -169,13 +169,14 @@ static struct dtn_play_message *message_new(struct dtn_player *p,
 /* --------------------------------------------------------------- pieces --- */
 
 /* About as long as those of the longest message: a port gives all peers as many
- * bytes in a turn.  Parts of a buffer differ by a cache line, and have as many.
+ * bytes in a turn.  Parts of a buffer differ by a cache line for each of their
+ * blocks, and have as many.
  */
 static double piece_bytes(const struct dtn_player *p, double bytes)
 {
     const double longest = fmax((double)p->program.longest, bytes);
 
-    return bytes / fmax(1, floor(fmin(longest, bytes + DTN_CACHE_LINE)
+    return bytes / fmax(1, floor(fmin(longest, 1.02 * bytes + DTN_CACHE_LINE)
                                  / longest * dtn_pieces(longest)));
 }
 
