@@ -27,10 +27,11 @@ hosts_begin() {
     mount --bind hosts /etc/hosts || skip_all "no mounts here"
 }
 
-# host K: a namespace with an address, on the bridge; its process in host[K]
+# host K: a namespace with an address, on the bridge; its process in host[K],
+# which ends after host_seconds
 host() {
     local k=$1 tick
-    unshare --net sleep 300 &
+    unshare --net sleep "${host_seconds:-300}" &
     host[k]=$!
     for ((tick = 0; tick < 200; tick++)); do
         [ "$(readlink "/proc/${host[k]}/ns/net")" = "$own" ] || break

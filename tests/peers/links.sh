@@ -26,6 +26,7 @@ delay=${DELAY:-2000}
 links=${LINKS:-wire}
 sizes=${SIZES:-8 4096 65536 1048576 4194304}
 runs=${RUNS:-2}
+host_seconds=3600
 export top_srcdir=$src top_builddir=$build
 
 skip_all() { echo "bench-links: skipped: $1"; exit 0; }
