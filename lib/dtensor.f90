@@ -109,6 +109,18 @@ module dtensor
             integer(c_int), value, intent(in) :: rank
             integer(c_int), intent(inout) :: coord(*)
         end function
+        integer(c_int) function dtensor_mesh_dim_size(mesh, dim) &
+            bind(C, name="dtensor_mesh_dim_size")
+            import :: c_int, c_ptr
+            type(c_ptr), value, intent(in) :: mesh
+            integer(c_int), value, intent(in) :: dim
+        end function
+        integer(c_int) function dtensor_mesh_rank(mesh, i) &
+            bind(C, name="dtensor_mesh_rank")
+            import :: c_int, c_ptr
+            type(c_ptr), value, intent(in) :: mesh
+            integer(c_int), value, intent(in) :: i
+        end function
         subroutine dtensor_spec_local(spec, rank, local_shape, offset) &
             bind(C, name="dtensor_spec_local")
             import :: c_int, c_int64_t, dtensor_spec
@@ -235,6 +247,27 @@ module dtensor
             integer(c_size_t), value, intent(in) :: size
             type(dtensor_error), intent(inout) :: err
         end function
+        integer(c_int) function dtensor_redistribute_to(t, spec, to, err) &
+            bind(C, name="dtensor_redistribute_to")
+            import :: c_int, c_ptr, dtensor_error, dtensor_spec
+            type(c_ptr), value, intent(in) :: t
+            type(dtensor_spec), intent(in) :: spec
+            type(c_ptr), intent(inout) :: to
+            type(dtensor_error), intent(inout) :: err
+        end function
+        integer(c_int) function dtensor_redistribute_into(src, dst, err) &
+            bind(C, name="dtensor_redistribute_into")
+            import :: c_int, c_ptr, dtensor_error
+            type(c_ptr), value, intent(in) :: src, dst
+            type(dtensor_error), intent(inout) :: err
+        end function
+        integer(c_int) function dtensor_fill_value(t, value, err) &
+            bind(C, name="dtensor_fill_value")
+            import :: c_int, c_double, c_ptr, dtensor_error
+            type(c_ptr), value, intent(in) :: t
+            real(c_double), value, intent(in) :: value
+            type(dtensor_error), intent(inout) :: err
+        end function
         integer(c_int) function dtensor_equal(a, b, same, err) &
             bind(C, name="dtensor_equal")
             import :: c_int, c_ptr, dtensor_error
@@ -287,8 +320,8 @@ module dtensor
             dtype, op, err) bind(C, name="dtensor_allreduce")
             import :: c_int, c_ptr, c_size_t, dtensor_error
             type(c_ptr), value, intent(in) :: mesh
-            type(*), dimension(*), intent(in) :: in
-            type(*), dimension(*), intent(inout) :: out
+            type(*), dimension(*), intent(in), asynchronous :: in
+            type(*), dimension(*), intent(inout), asynchronous :: out
             integer(c_size_t), value, intent(in) :: count
             integer(c_int), value, intent(in) :: dtype, op
             type(dtensor_error), intent(inout) :: err
@@ -298,8 +331,8 @@ module dtensor
             import :: c_int, c_ptr, c_size_t, dtensor_error
             type(c_ptr), value, intent(in) :: mesh
             integer(c_int), value, intent(in) :: root, dtype, op
-            type(*), dimension(*), intent(in) :: in
-            type(*), dimension(*), intent(inout) :: out
+            type(*), dimension(*), intent(in), asynchronous :: in
+            type(*), dimension(*), intent(inout), asynchronous :: out
             integer(c_size_t), value, intent(in) :: count
             type(dtensor_error), intent(inout) :: err
         end function
@@ -308,7 +341,7 @@ module dtensor
             import :: c_int, c_ptr, c_size_t, dtensor_error
             type(c_ptr), value, intent(in) :: mesh
             integer(c_int), value, intent(in) :: root, dtype
-            type(*), dimension(*), intent(inout) :: buf
+            type(*), dimension(*), intent(inout), asynchronous :: buf
             integer(c_size_t), value, intent(in) :: count
             type(dtensor_error), intent(inout) :: err
         end function
@@ -316,8 +349,8 @@ module dtensor
             dtype, err) bind(C, name="dtensor_allgather")
             import :: c_int, c_ptr, c_size_t, dtensor_error
             type(c_ptr), value, intent(in) :: mesh
-            type(*), dimension(*), intent(in) :: in
-            type(*), dimension(*), intent(inout) :: out
+            type(*), dimension(*), intent(in), asynchronous :: in
+            type(*), dimension(*), intent(inout), asynchronous :: out
             integer(c_size_t), value, intent(in) :: count
             integer(c_int), value, intent(in) :: dtype
             type(dtensor_error), intent(inout) :: err
@@ -326,8 +359,8 @@ module dtensor
             dtype, op, err) bind(C, name="dtensor_reduce_scatter")
             import :: c_int, c_ptr, c_size_t, dtensor_error
             type(c_ptr), value, intent(in) :: mesh
-            type(*), dimension(*), intent(in) :: in
-            type(*), dimension(*), intent(inout) :: out
+            type(*), dimension(*), intent(in), asynchronous :: in
+            type(*), dimension(*), intent(inout), asynchronous :: out
             integer(c_size_t), value, intent(in) :: count
             integer(c_int), value, intent(in) :: dtype, op
             type(dtensor_error), intent(inout) :: err
@@ -336,8 +369,8 @@ module dtensor
             dtype, err) bind(C, name="dtensor_all_to_all")
             import :: c_int, c_ptr, c_size_t, dtensor_error
             type(c_ptr), value, intent(in) :: mesh
-            type(*), dimension(*), intent(in) :: in
-            type(*), dimension(*), intent(inout) :: out
+            type(*), dimension(*), intent(in), asynchronous :: in
+            type(*), dimension(*), intent(inout), asynchronous :: out
             integer(c_size_t), value, intent(in) :: count
             integer(c_int), value, intent(in) :: dtype
             type(dtensor_error), intent(inout) :: err
@@ -346,11 +379,71 @@ module dtensor
             out, out_counts, dtype, err) bind(C, name="dtensor_all_to_allv")
             import :: c_int, c_ptr, c_size_t, dtensor_error
             type(c_ptr), value, intent(in) :: mesh
-            type(*), dimension(*), intent(in) :: in
+            type(*), dimension(*), intent(in), asynchronous :: in
             integer(c_size_t), dimension(*), intent(in) :: in_counts
-            type(*), dimension(*), intent(inout) :: out
+            type(*), dimension(*), intent(inout), asynchronous :: out
             integer(c_size_t), dimension(*), intent(in) :: out_counts
             integer(c_int), value, intent(in) :: dtype
+            type(dtensor_error), intent(inout) :: err
+        end function
+        integer(c_int) function dtensor_gather(mesh, root, in, out, count, &
+            dtype, err) bind(C, name="dtensor_gather")
+            import :: c_int, c_ptr, c_size_t, dtensor_error
+            type(c_ptr), value, intent(in) :: mesh
+            integer(c_int), value, intent(in) :: root, dtype
+            type(*), dimension(*), intent(in), asynchronous :: in
+            type(*), dimension(*), intent(inout), asynchronous :: out
+            integer(c_size_t), value, intent(in) :: count
+            type(dtensor_error), intent(inout) :: err
+        end function
+        integer(c_int) function dtensor_scatter(mesh, root, in, out, count, &
+            dtype, err) bind(C, name="dtensor_scatter")
+            import :: c_int, c_ptr, c_size_t, dtensor_error
+            type(c_ptr), value, intent(in) :: mesh
+            integer(c_int), value, intent(in) :: root, dtype
+            type(*), dimension(*), intent(in), asynchronous :: in
+            type(*), dimension(*), intent(inout), asynchronous :: out
+            integer(c_size_t), value, intent(in) :: count
+            type(dtensor_error), intent(inout) :: err
+        end function
+        integer(c_int) function dtensor_allgatherv(mesh, in, out, counts, &
+            dtype, err) bind(C, name="dtensor_allgatherv")
+            import :: c_int, c_ptr, c_size_t, dtensor_error
+            type(c_ptr), value, intent(in) :: mesh
+            type(*), dimension(*), intent(in), asynchronous :: in
+            type(*), dimension(*), intent(inout), asynchronous :: out
+            integer(c_size_t), dimension(*), intent(in) :: counts
+            integer(c_int), value, intent(in) :: dtype
+            type(dtensor_error), intent(inout) :: err
+        end function
+        integer(c_int) function dtensor_reduce_scatterv(mesh, in, out, &
+            counts, dtype, op, err) bind(C, name="dtensor_reduce_scatterv")
+            import :: c_int, c_ptr, c_size_t, dtensor_error
+            type(c_ptr), value, intent(in) :: mesh
+            type(*), dimension(*), intent(in), asynchronous :: in
+            type(*), dimension(*), intent(inout), asynchronous :: out
+            integer(c_size_t), dimension(*), intent(in) :: counts
+            integer(c_int), value, intent(in) :: dtype, op
+            type(dtensor_error), intent(inout) :: err
+        end function
+        integer(c_int) function dtensor_gatherv(mesh, root, in, out, counts, &
+            dtype, err) bind(C, name="dtensor_gatherv")
+            import :: c_int, c_ptr, c_size_t, dtensor_error
+            type(c_ptr), value, intent(in) :: mesh
+            integer(c_int), value, intent(in) :: root, dtype
+            type(*), dimension(*), intent(in), asynchronous :: in
+            type(*), dimension(*), intent(inout), asynchronous :: out
+            integer(c_size_t), dimension(*), intent(in) :: counts
+            type(dtensor_error), intent(inout) :: err
+        end function
+        integer(c_int) function dtensor_scatterv(mesh, root, in, out, counts, &
+            dtype, err) bind(C, name="dtensor_scatterv")
+            import :: c_int, c_ptr, c_size_t, dtensor_error
+            type(c_ptr), value, intent(in) :: mesh
+            integer(c_int), value, intent(in) :: root, dtype
+            type(*), dimension(*), intent(in), asynchronous :: in
+            type(*), dimension(*), intent(inout), asynchronous :: out
+            integer(c_size_t), dimension(*), intent(in) :: counts
             type(dtensor_error), intent(inout) :: err
         end function
         integer(c_int) function dtensor_barrier(mesh, err) &
@@ -394,6 +487,13 @@ module dtensor
             import :: c_int, c_ptr, dtensor_error
             type(c_ptr), value, intent(in) :: ctx
             type(c_ptr), intent(inout) :: request
+            type(dtensor_error), intent(inout) :: err
+        end function
+        integer(c_int) function dtensor_test(request, done, err) &
+            bind(C, name="dtensor_test")
+            import :: c_int, c_ptr, dtensor_error
+            type(c_ptr), value, intent(in) :: request
+            integer(c_int), intent(inout) :: done
             type(dtensor_error), intent(inout) :: err
         end function
         integer(c_int) function dtensor_wait(request, err) &

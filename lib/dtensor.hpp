@@ -148,6 +148,7 @@ public:
     tensor() = default;
     explicit tensor(::dtensor *owned) : t_(owned) {}
     ::dtensor *get() const { return t_.get(); }
+    ::dtensor *release() { return t_.release(); } /* to another owner         */
     explicit operator bool() const { return t_ != nullptr; }
     const dtensor_spec &spec() const { return *dtensor_spec_of(get()); }
 
@@ -215,6 +216,13 @@ public:
         }));
     }
 
+    void redistribute_into(tensor &dst) const
+    {
+        call([&](auto *err) {
+            return dtensor_redistribute_into(get(), dst.get(), err);
+        });
+    }
+
     tensor clone() const
     {
         return tensor(made<::dtensor>([&](auto **t, auto *err) {
@@ -278,35 +286,23 @@ private:
     std::unique_ptr<dtensor_generator, destroy> gen_;
 };
 
+/* The tensor that a function of dtensor.h makes of a spec. */
+template <class F> tensor made_of(const dtensor_spec &of, F function)
+{
+    return tensor(made<::dtensor>([&](auto **t, auto *err) {
+        return function(&of, t, err);
+    }));
+}
+
 /* By the functions of dtensor.h with these names.  A generator is that of the
  * context unless another is given.
  */
-inline tensor empty(const dtensor_spec &of)
+inline tensor empty(const dtensor_spec &s) { return made_of(s, dtensor_empty); }
+inline tensor zeros(const dtensor_spec &s) { return made_of(s, dtensor_zeros); }
+inline tensor ones(const dtensor_spec &s) { return made_of(s, dtensor_ones); }
+inline tensor arange(const dtensor_spec &s)
 {
-    return tensor(made<::dtensor>([&](auto **t, auto *err) {
-        return dtensor_empty(&of, t, err);
-    }));
-}
-
-inline tensor zeros(const dtensor_spec &of)
-{
-    return tensor(made<::dtensor>([&](auto **t, auto *err) {
-        return dtensor_zeros(&of, t, err);
-    }));
-}
-
-inline tensor ones(const dtensor_spec &of)
-{
-    return tensor(made<::dtensor>([&](auto **t, auto *err) {
-        return dtensor_ones(&of, t, err);
-    }));
-}
-
-inline tensor arange(const dtensor_spec &of)
-{
-    return tensor(made<::dtensor>([&](auto **t, auto *err) {
-        return dtensor_arange(&of, t, err);
-    }));
+    return made_of(s, dtensor_arange);
 }
 
 inline tensor full(const dtensor_spec &of, double value)
@@ -366,9 +362,12 @@ inline bool equal(const tensor &a, const tensor &b)
 
 /* ---------------------------------------------------------- operators --- */
 
-/* An input of an operator: a tensor, or one of a tape, as tape.grad(w). */
+/* A tensor that is only read: one here, or of C, as tape.grad(w) or a parameter
+ * of a module.
+ */
 class operand {
 public:
+    operand(const tensor &t) : t_(t.get()) {}
     operand(const tensor *t) : t_(t->get()) {}
     operand(const ::dtensor *t) : t_(t) {}
     const ::dtensor *get() const { return t_; }
@@ -456,7 +455,7 @@ public:
 
     dtensor_tape *get() const { return tape_.get(); }
 
-    void watch(const tensor &t) const
+    void watch(operand t) const
     {
         call([&](auto *err) {
             return dtensor_tape_watch(get(), t.get(), err);
@@ -473,7 +472,7 @@ public:
         call([&](auto *err) { return dtensor_tape_end(get(), err); });
     }
 
-    void backward(const tensor &loss) const
+    void backward(operand loss) const
     {
         call([&](auto *err) {
             return dtensor_tape_backward(get(), loss.get(), nullptr, err);
@@ -481,7 +480,7 @@ public:
     }
 
     /* The tape's own, until clear(); NULL: the loss does not depend on t. */
-    const ::dtensor *grad(const tensor &t) const
+    const ::dtensor *grad(operand t) const
     {
         return dtensor_tape_grad(get(), t.get());
     }

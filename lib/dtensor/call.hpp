@@ -66,6 +66,10 @@ DT_DTYPE(std::complex<float>, DTENSOR_C64)
 DT_DTYPE(std::complex<double>, DTENSOR_C128)
 #undef DT_DTYPE
 
+/* T where another argument says which type that is, so nullptr fits too. */
+template <class T> struct same { using type = T; };
+template <class T> using same_as = typename same<T>::type;
+
 /* Elements in a row that somebody else owns. */
 template <class T> class view {
 public:

@@ -35,12 +35,12 @@ public:
     };
     part local(int rank) const
     {
-        std::vector<std::int64_t> shape(DTENSOR_MAX_DIMS), offset(shape);
+        std::vector<std::int64_t> sizes(DTENSOR_MAX_DIMS), first(sizes);
 
-        dtensor_spec_local(this, rank, shape.data(), offset.data());
-        shape.resize(static_cast<std::size_t>(ndim));
-        offset.resize(static_cast<std::size_t>(ndim));
-        return { shape, offset };
+        dtensor_spec_local(this, rank, sizes.data(), first.data());
+        sizes.resize(static_cast<std::size_t>(ndim));
+        first.resize(static_cast<std::size_t>(ndim));
+        return { sizes, first };
     }
 };
 
@@ -49,6 +49,15 @@ class request {
 public:
     explicit request(dtensor_request *owned) : request_(owned) {}
     dtensor_request *get() const { return request_.get(); }
+
+    /* Is it complete?  wait() comes after it in any case. */
+    bool test() const
+    {
+        int done = 0;
+
+        call([&](auto *err) { return dtensor_test(get(), &done, err); });
+        return done != 0;
+    }
 
     void wait()
     {
@@ -110,8 +119,11 @@ public:
         });
     }
 
+    /* On all ranks but the root, `out` of reduce and gather may be nullptr, and
+     * so may `in` of scatter.
+     */
     template <class T>
-    void reduce(int root, const T *in, T *out, std::size_t count,
+    void reduce(int root, const T *in, same_as<T> *out, std::size_t count,
                 dtensor_redop op = DTENSOR_SUM) const
     {
         call([&](auto *err) {
@@ -139,6 +151,25 @@ public:
     }
 
     template <class T>
+    void gather(int root, const T *in, same_as<T> *out, std::size_t count) const
+    {
+        call([&](auto *err) {
+            return dtensor_gather(mesh_, root, in, out, count,
+                                  dtype_of<T>::value, err);
+        });
+    }
+
+    template <class T>
+    void scatter(int root, const same_as<T> *in, T *out,
+                 std::size_t count) const
+    {
+        call([&](auto *err) {
+            return dtensor_scatter(mesh_, root, in, out, count,
+                                   dtype_of<T>::value, err);
+        });
+    }
+
+    template <class T>
     void reduce_scatter(const T *in, T *out, std::size_t count,
                         dtensor_redop op = DTENSOR_SUM) const
     {
@@ -157,7 +188,46 @@ public:
         });
     }
 
-    /* in_counts, out_counts: size() of each. */
+    /* counts, in_counts, out_counts: size() of each. */
+    template <class T>
+    void allgatherv(const T *in, T *out, const std::size_t *counts) const
+    {
+        call([&](auto *err) {
+            return dtensor_allgatherv(mesh_, in, out, counts,
+                                      dtype_of<T>::value, err);
+        });
+    }
+
+    template <class T>
+    void reduce_scatterv(const T *in, T *out, const std::size_t *counts,
+                         dtensor_redop op = DTENSOR_SUM) const
+    {
+        call([&](auto *err) {
+            return dtensor_reduce_scatterv(mesh_, in, out, counts,
+                                           dtype_of<T>::value, op, err);
+        });
+    }
+
+    template <class T>
+    void gatherv(int root, const T *in, same_as<T> *out,
+                 const std::size_t *counts) const
+    {
+        call([&](auto *err) {
+            return dtensor_gatherv(mesh_, root, in, out, counts,
+                                   dtype_of<T>::value, err);
+        });
+    }
+
+    template <class T>
+    void scatterv(int root, const same_as<T> *in, T *out,
+                  const std::size_t *counts) const
+    {
+        call([&](auto *err) {
+            return dtensor_scatterv(mesh_, root, in, out, counts,
+                                    dtype_of<T>::value, err);
+        });
+    }
+
     template <class T>
     void all_to_allv(const T *in, const std::size_t *in_counts, T *out,
                      const std::size_t *out_counts) const

@@ -50,6 +50,7 @@ all 64 on the last rank, first of the tutorial -1.61649
 loss 40, dims 2, gradient 1
 after a step 7.5
 collectives wrong on 0
+lists wrong on 0
 messages wrong on 0
 -1: placements: word 1 of \"S(4)\" is \"S(4)\", but the tensor has 1 dimensions
 -1: elements: the tensor is f32, not f64 (ask for the C++ type of its dtype)
@@ -126,6 +127,7 @@ C
             "$("$tmp/sizes")
 sum 2016 10 1
 loaded 1
+copied 1
 product  2.50  0.25
 any 10.00  1.50 T
 random T
@@ -136,9 +138,25 @@ f32[3,3]  S(0)  on world(world=$ranks)
  [ 0.464621  0.633083  0.743367]
  [ 0.103622  0.188317 -0.162294]]
 collectives wrong on 0 T
+lists wrong on 0
 messages wrong on 0
 -1: mesh: no mesh \"nowhere\" (there are: world)"
     done
+    cat >"$tmp/copied.f90" <<'F'
+subroutine halo(mesh, a, err)
+    use dtensor
+    type(c_ptr) :: mesh
+    real(c_double), asynchronous :: a(:, :)
+    type(dtensor_error) :: err
+    integer(c_int) :: rc
+
+    rc = dtensor_broadcast(mesh, 0_c_int, a(1, :), 1_c_size_t, DTENSOR_F64, err)
+end subroutine
+F
+    cd "$tmp" || exit 1
+    is "of an array in a group the compiler makes no copy" "$(gfortran "$fortran" \
+        -c copied.f90 2>&1 | grep -c 'Error.*ASYNCHRONOUS')" 1
+    cd "$here" || exit 1
     printed 'program turn' >"$tmp/turn.f90"
     is "the program of the manual compiles" "$(cd "$tmp" && gfortran -Wall "$fortran" \
         turn.f90 -o fortran_turn -L"$LD_LIBRARY_PATH" -ldtensor 2>&1)" ""

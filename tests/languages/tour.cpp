@@ -23,11 +23,16 @@ static void tensors(const dt::context &job)
         std::printf("sum %g, last %g, equal %d\n", total, all[63], equal);
     dt::tensor moved(std::move(rows));
     dt::tensor back = columns.redistribute_to(moved.spec()).clone();
+    moved.fill_value(-1);
+    columns.redistribute_into(moved);
+    ::dtensor *given = moved.release();
+    moved = dt::tensor(given);
+    equal = dt::equal(moved, back);
     if (job.rank() == 0)
         std::printf("moved %d, left %d\n", bool(moved), bool(rows));
     back.save("tour.npy");
     columns = dt::load(columns.spec(), "tour.npy");
-    bool same = dt::equal(back, columns);
+    bool same = dt::equal(back, columns) && equal;
     back.fill_value(2);
     bool filled = back.full_tensor<float>()[63] == 2;
     if (job.rank() == 0)
@@ -58,7 +63,7 @@ static void operators(const dt::context &job)
     dt::tensor x = dt::full(spec, 0.5), one = dt::ones(spec);
     dt::tape tape(job);
 
-    tape.watch(x);
+    tape.watch(x.get());
     tape.begin();
     dt::tensor y = dt::matmul(x * x + one, one - x);
     dt::tensor loss = dt::op("sum", { &y }, "");
@@ -106,6 +111,40 @@ static void collectives(const dt::context &job)
         std::printf("collectives wrong on %d\n", all);
 }
 
+/* Rank r has r + 1 numbers r.  They are gathered, and scattered again. */
+static void lists(const dt::context &job)
+{
+    const dt::mesh world = job.mesh();
+    const int me = job.rank(), n = world.size(), last = n - 1;
+    const std::size_t ranks = static_cast<std::size_t>(n);
+    const std::size_t share = static_cast<std::size_t>(me) + 1;
+    std::vector<std::size_t> counts(ranks);
+    std::vector<int> mine(share, me), all(ranks * (ranks + 1) / 2), sums(share);
+    std::vector<int> each(ranks), back(share, -1);
+    int *const there = me == last ? all.data() : nullptr, one = -1;
+
+    for (std::size_t i = 0; i < ranks; i++)
+        counts[i] = i + 1;
+    world.allgatherv(mine.data(), all.data(), counts.data());
+    bool right = all.front() == 0 && all.back() == last;
+    world.reduce_scatterv(all.data(), sums.data(), counts.data());
+    right = right && sums[0] == n * me && sums.back() == n * me;
+    world.gatherv(last, mine.data(), there, counts.data());
+    world.scatterv(last, there, back.data(), counts.data());
+    world.gather(0, &me, me == 0 ? each.data() : nullptr, 1);
+    if (me == 0)
+        world.scatter(0, each.data(), &one, 1);
+    else
+        world.scatter(0, nullptr, &one, 1);
+    int wrong = !right || back != mine || one != me, total = 0;
+    if (me == 0)
+        world.reduce(0, &wrong, &total, 1);
+    else
+        world.reduce(0, &wrong, nullptr, 1);
+    if (me == 0)
+        std::printf("lists wrong on %d\n", total);
+}
+
 /* On a grid of one row each rank has some columns, and sends the first of its
  * elements to the next rank.
  */
@@ -124,6 +163,8 @@ static void messages(const dt::context &job)
     });
     int zero = me;
     dt::request started = job.start([&] { row.broadcast(0, &zero, 1); });
+    while (!started.test())
+        continue;
     started.wait();
     int wrong = zero != 0 || part.shape != std::vector<std::int64_t>{ 8 / n } ||
                 static_cast<double>(part.offset[0]) != first ||
@@ -155,6 +196,7 @@ static void tour(const dt::context &job)
     generators(job);
     operators(job);
     collectives(job);
+    lists(job);
     messages(job);
     said(job, [&] { numbers.redistribute("S(4)"); });
     said(job, [&] { numbers.local<double>(); });

@@ -13,6 +13,7 @@ program tour
     call operators()
     call generators()
     call collectives()
+    call lists()
     call messages()
     call errors()
     call dtensor_fini(ctx)
@@ -40,7 +41,7 @@ contains
     subroutine tensors()
         type(dtensor_spec) :: spec, columns_spec
         type(c_ptr) :: rows = c_null_ptr, columns = c_null_ptr
-        type(c_ptr) :: again = c_null_ptr
+        type(c_ptr) :: again = c_null_ptr, copy = c_null_ptr
         real(c_float), pointer :: mine(:)
         real(c_float) :: all(8, 8), total(1)
         type(c_ptr) :: world = c_null_ptr
@@ -65,6 +66,12 @@ contains
         call must(dtensor_load(columns_spec, 'tour.npy', again, err))
         call must(dtensor_equal(again, columns, same, err))
         if (dtensor_rank(ctx) == 0) print '(a, 1x, i0)', 'loaded', same
+        call must(dtensor_fill_value(again, -1.0_c_double, err))
+        call must(dtensor_redistribute_into(rows, again, err))
+        call must(dtensor_redistribute_to(again, spec, copy, err))
+        call must(dtensor_equal(copy, rows, same, err))
+        if (dtensor_rank(ctx) == 0) print '(a, 1x, i0)', 'copied', same
+        call dtensor_destroy(copy)
         call dtensor_destroy(again)
         call dtensor_destroy(columns)
         call dtensor_destroy(rows)
@@ -188,6 +195,42 @@ contains
             dtensor_mesh_ndim(world) == 1 .and. dtensor_local_rank(ctx) == me
     end subroutine
 
+    ! Rank r has r + 1 numbers r.  They are gathered, and scattered again.
+    subroutine lists()
+        type(c_ptr) :: world = c_null_ptr
+        integer(c_int) :: me, n, last, one(1), wrong(1), total(1), i
+        integer(c_int), allocatable :: mine(:), all(:), sums(:), back(:), each(:)
+        integer(c_size_t), allocatable :: counts(:)
+
+        call must(dtensor_mesh_find(ctx, 'world', world, err))
+        n = dtensor_mesh_dim_size(world, 0_c_int)
+        me = dtensor_mesh_rank(world, dtensor_rank(ctx))
+        last = n - 1
+        allocate (mine(me + 1), back(me + 1), source=me)
+        allocate (all(n * (n + 1) / 2), sums(me + 1), each(n), counts(n))
+        counts(:) = [(int(i, c_size_t), i = 1, n)]
+        call must(dtensor_allgatherv(world, mine, all, counts, DTENSOR_I32, &
+            err))
+        call must(dtensor_reduce_scatterv(world, all, sums, counts, &
+            DTENSOR_I32, DTENSOR_SUM, err))
+        all = -1
+        back = -1
+        call must(dtensor_gatherv(world, last, mine, all, counts, &
+            DTENSOR_I32, err))
+        call must(dtensor_scatterv(world, last, all, back, counts, &
+            DTENSOR_I32, err))
+        call must(dtensor_gather(world, 0_c_int, [me], each, 1_c_size_t, &
+            DTENSOR_I32, err))
+        call must(dtensor_scatter(world, 0_c_int, each, one, 1_c_size_t, &
+            DTENSOR_I32, err))
+        wrong = merge(0, 1, count(sums == n * me) == me + 1 .and. &
+            count(back == me) == me + 1 .and. &
+            one(1) == me)
+        call must(dtensor_allreduce(world, wrong, total, 1_c_size_t, &
+            DTENSOR_I32, DTENSOR_SUM, err))
+        if (me == 0) print '(a, 1x, i0)', 'lists wrong on', total
+    end subroutine
+
     ! On a grid of one row each rank has some columns, and sends the first of
     ! its elements to the next rank.
     subroutine messages()
@@ -195,7 +238,7 @@ contains
         type(c_ptr) :: copy = c_null_ptr, reversed = c_null_ptr
         type(c_ptr) :: request = c_null_ptr
         type(dtensor_spec) :: spec
-        integer(c_int) :: me, n, at(2), last(1), wrong(1), total(1), i
+        integer(c_int) :: me, n, at(2), last(1), wrong(1), total(1), done, i
         integer(c_int), asynchronous :: zero(1)
         integer(c_int64_t) :: part(2), first(2)
         real(c_double), pointer :: mine(:)
@@ -224,6 +267,10 @@ contains
         call must(dtensor_broadcast(row, 0_c_int, zero, 1_c_size_t, &
             DTENSOR_I32, err))
         call must(dtensor_group_start(ctx, request, err))
+        done = 0
+        do while (done == 0)
+            call must(dtensor_test(request, done, err))
+        end do
         call must(dtensor_wait(request, err))
         last = me
         call must(dtensor_broadcast(reversed, 0_c_int, last, 1_c_size_t, &
