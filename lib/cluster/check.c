@@ -31,3 +31,23 @@ bool dtn_file_check_scalars(struct dtn_file_check *check,
     }
     return check->findings->nerrors == before;
 }
+
+void dtn_file_check_values(const struct dtn_document *doc,
+                           struct dtn_findings *findings)
+{
+    char why[DTN_WHY_SIZE], value[DTN_ITEM_SIZE];
+
+    for (int i = 0; i < doc->nsections; i++) {
+        const struct dtn_section *section = &doc->sections[i];
+
+        for (const struct dtn_key *key = section->kind->keys; key->name; key++) {
+            const struct dtn_entry *entry = dtn_section_get(doc, section,
+                                                            key->name);
+            struct dtn_key alone = *key;
+
+            alone.offset = 0;
+            if (entry && !dtn_value_parse(&alone, entry->value, value, why))
+                dtn_finding(findings, entry->line, "%s: %s", key->name, why);
+        }
+    }
+}

@@ -32,6 +32,13 @@ struct dtn_file_check {
 bool dtn_file_check_scalars(struct dtn_file_check *check,
                             const struct dtn_section *section, void *base);
 
+/* Check each value by itself: all that can be said of a file whose form is
+ * wrong.  A check of one section by another would report what only follows, as
+ * a mesh that is unknown because the header of its section could not be read.
+ */
+void dtn_file_check_values(const struct dtn_document *doc,
+                           struct dtn_findings *findings);
+
 /* Check all sections of a kind.  An error in the file is a finding, not a
  * failure: these functions fail with ENOMEM only.
  */

@@ -3,9 +3,9 @@
  * dtensor_cluster_read() has two phases.  Reading (reader.c) makes a document
  * of sections and keys.  Checking makes the cluster: it goes through the kinds
  * of section in the order of their dependences, from hosts to ranks, meshes and
- * seeds.  A phase that has found an error is the last one.  The misspelled key
- * `dmis = ...` is found in the first phase, eight ranks with `dims = dp=2,
- * tp=2` in the second.
+ * seeds.  After errors of reading only single values are checked.  The misspelled
+ * key `dmis = ...` is found while reading, beside it `port = 80` too, but eight
+ * ranks with `dims = dp=2, tp=2` only when the key is right.
  */
 #include "cluster/file.h"
 #include "base/compiler.h"
@@ -208,11 +208,12 @@ static int file_read(struct dtn_document *doc, struct dtn_findings *findings,
 {
     int rc = dtn_document_read(doc, findings, err);
 
-    if (rc == 0 && findings->nerrors > 0)
-        rc = dtn_findings_flush(findings, err);
-    if (rc == 0)
-        rc = file_check(doc, findings, cluster, err);
-    return rc;
+    if (rc < 0)
+        return rc;
+    if (findings->nerrors == 0)
+        return file_check(doc, findings, cluster, err);
+    dtn_file_check_values(doc, findings);
+    return dtn_findings_flush(findings, err);
 }
 
 int dtensor_cluster_read(const char *path, dtensor_report_f *report, void *arg,

@@ -185,8 +185,8 @@ static bool value_time(const struct dtn_key *key, const char *text, void *to,
     int64_t ns;
 
     if (!dtn_parse_time(text, &ns)) {
-        snprintf(why, DTN_WHY_SIZE, "\"%s\" is not a time; expected a number "
-                 "with its unit us, ms, s or min, such as 30s", text);
+        snprintf(why, DTN_WHY_SIZE, "\"%s\" is not a time; expected a whole "
+                 "number with its unit us, ms, s or min, such as 30s", text);
         return false;
     }
     if (ns < key->min || ns > key->max)

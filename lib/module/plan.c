@@ -40,8 +40,12 @@ static int plan_mesh(struct dtensor_ctx *ctx, const struct dtn_plan_def *plan,
     const struct dtn_mesh_def *def;
     int rc;
 
+    if (plan->mesh < 0 && dtensor_mesh_current(ctx, meshp, NULL) < 0)
+        return dtn_fail(err, DTENSOR_EINVAL, "plan %s: it names no mesh, and "
+                        "none was entered (give it mesh = NAME in %.200s)",
+                        plan->name, ctx->world.cluster->path);
     if (plan->mesh < 0)
-        return dtensor_mesh_current(ctx, meshp, err);
+        return 0;
     def = &ctx->world.cluster->meshes[plan->mesh];
     rc = dtensor_mesh_find(ctx, def->name, meshp, err);
     if (rc == 0 && def->ndim > 1)

@@ -100,9 +100,18 @@ static const struct malformed rows[] = {
       "\"transport\"?\n"
       "F:18: error: \"base\" is neither a section nor \"key = value\"; "
       "expected key = value" },
-    { "mistakes of form hide those of value", "=6 rank = 4\n=18 base = x",
-      "F:6: error: unknown key \"rank\" in [nodes]; did you mean \"ranks\"?" },
-
+    { "mistakes of form do not hide wrong values",
+      "=6 rank = 4\n=9 [transprot]\n=18 base = x\n=24 max_scratch = 2T",
+      "F:6: error: unknown key \"rank\" in [nodes]; did you mean \"ranks\"?\n"
+      "F:9: error: unknown section \"transprot\"; did you mean "
+      "\"transport\"?\n"
+      "F:18: error: base: \"x\" is not a whole number; expected 0 to "
+      "18446744073709551615, or 0x and hexadecimal digits\n"
+      "F:24: error: max_scratch: 2T is out of range; expected 0 to 1T" },
+    { "but what may follow from them", "=6 rank = 4\n=15 [mesh world]",
+      "F:6: error: unknown key \"rank\" in [nodes]; did you mean \"ranks\"?\n"
+      "F:15: error: the name world is not in double quotes; expected "
+      "[mesh \"world\"]" },
 };
 
 static void test_whole_files(void)

@@ -15,8 +15,8 @@
 
 #define NOT_SIZE "is not a size; expected a number of bytes with an optional " \
                  "K, M, G or T (powers of 1024)"
-#define NOT_TIME "is not a time; expected a number with its unit us, ms, s " \
-                 "or min, such as 30s"
+#define NOT_TIME "is not a time; expected a whole number with its unit us, " \
+                 "ms, s or min, such as 30s"
 #define A_LIST "expected a list such as node[001-064]"
 
 #define PATTERN "expected names or wildcards (* ? [0-3]) of 1 to 33 bytes " \

@@ -149,7 +149,8 @@ static void refusals(void)
     static const struct { const char *name, *words; } rows[] = {
         { "mlq", "has no plan \"mlq\" (did you mean \"mlp\"?)" },
         { NULL, "plan: no name" },
-        { "free", "no mesh was entered" },
+        { "free", "plan free: it names no mesh, and none was entered (give it "
+          "mesh = NAME in " },
         { "typo", "plan: \"m.dwn\": matches no module: m has no child \"dwn\" "
           "(did you mean \"down\"?)" },
         { "type", "colwise is for linear and embedding, not for \"relu\"" },
