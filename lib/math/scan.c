@@ -146,9 +146,9 @@ void dtn_cumulate(bool product, const struct dtn_array *out,
 
 /* ----------------------------------------------------------- triangles --- */
 
-static int64_t within(int64_t x, int64_t most)
+static int64_t within(int64_t least, int64_t x, int64_t most)
 {
-    return x < 0 ? 0 : x < most ? x : most;
+    return x < least ? least : x < most ? x : most;
 }
 
 /* Row `row` of all matrices: columns from..to of `in`, else 0. */
@@ -177,9 +177,10 @@ void dtn_triangle(bool lower, int64_t diagonal, const struct dtn_array *out,
 {
     const int64_t rows = out->shape[out->ndim - 2];
     const int64_t columns = out->shape[out->ndim - 1];
+    const int64_t start = within(-rows, diagonal, columns) + lower;
 
     for (int64_t row = 0; row < rows; row++) {
-        const int64_t edge = within(row + diagonal + lower, columns);
+        const int64_t edge = within(0, row + start, columns);
 
         triangle_row(out, in, row, lower ? 0 : edge, lower ? edge : columns);
     }

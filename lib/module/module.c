@@ -24,7 +24,7 @@ static int type_unknown(const char *type, struct dtensor_error *err)
         known[n++] = dtensor_op_name(i);
     return dtn_fail(err, DTENSOR_EINVAL, "module: no forward function, and "
                     "\"%.40s\" is no operator; %s", type,
-                    dtensor_advise(type, known, "expected sequential, linear, "
+                    dtensor_advise(type, known, "sequential, linear, "
                                    "embedding, layer_norm ...", advice,
                                    sizeof advice));
 }

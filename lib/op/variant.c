@@ -93,8 +93,8 @@ const char *dtn_variant_slice(const struct dtensor_op_call *call)
     if (call->nin != 1 || args->ndims != 1)
         return NULL;
     dim = args->dim[0] < 0 ? args->dim[0] + in->ndim : args->dim[0];
-    return dim >= 0 && dim < in->ndim && args->start == 0 && args->step <= 1 &&
-           args->end >= in->shape[dim] ? "full" : NULL;
+    return dim >= 0 && dim < in->ndim && args->start == 0 && args->step >= 0 &&
+           args->step <= 1 && args->end >= in->shape[dim] ? "full" : NULL;
 }
 
 /* Zeros may be added to each term of a sum, other values may not. */

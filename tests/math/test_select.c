@@ -324,6 +324,9 @@ static void test_triangles(void)
     for (int diagonal = -7; diagonal <= 7; diagonal++)
         wrong += triangle_wrong(true, diagonal) +
                  triangle_wrong(false, diagonal);
+    for (int lower = 0; lower < 2; lower++)
+        wrong += triangle_wrong(lower, INT64_MAX) +
+                 triangle_wrong(lower, INT64_MIN);
     ok(wrong == 0, "triangles of every diagonal: %d wrong", wrong);
 }
 

@@ -295,6 +295,8 @@ static const struct {
       "of dimension 0, which has 4 elements)" },
     { "slice", "dim=0,start=3,end=1", "4:f32:R", "args.start is 3, args.end 1, "
       "args.step 0 (expected 0 <= start" },
+    { "slice", "dim=0,end=4,step=-1", "4:f32:R", "args.start is 0, args.end 4, "
+      "args.step -1 (expected 0 <= start" },
     { "pad", "dim=0,start=-1", "4:f32:R", "args.start is -1, args.end 0 (expected "
       "0 or more" },
     { "pad", "dim=0,start=9223372036854775807,end=9", "4:f32:R", "less than "

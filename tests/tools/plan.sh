@@ -460,6 +460,7 @@ refuses 'no plan "mlpp" (did you mean "mlp"?)' module mlpp "${mlp[@]}" "${file[@
 refuses 'has no child "dwn" (did you mean "down"?)' module typo "${mlp[@]}" "${file[@]}"
 refuses 'up has a style already: "colwise" by u*' module two "${mlp[@]}" "${file[@]}"
 refuses 'the tensor has 3 dimensions' module five "${mlp[@]}" "${file[@]}"
+refuses '"foo" is no operator; expected sequential, linear' module mlp up=foo "${file[@]}"
 refuses 'is no operator; did you mean "linear"?' module mlp up=linaer:4x4 "${file[@]}"
 refuses 'is for linear and embedding, not for "relu"' module mlp up=relu down=linear:4096x4 "${file[@]}"
 refuses 'must be equal' module mlp up=linear:1000x4096 down=linear:4096x4 "${file[@]}"
