@@ -28,8 +28,8 @@ static int bytes_fail_sys(struct dtn_findings *findings, const char *what,
 
     dtn_finding(findings, 0, "cannot %s: %m", what);
     dtn_findings_flush(findings, NULL);
-    return dtn_fail_sys(err, saved, "%s: error: cannot %s: %m", findings->path,
-                        what);
+    return dtn_fail_sys(err, saved, "%s: error: cannot %s: %m",
+                        *findings->path ? findings->path : "\"\"", what);
 }
 
 /* Is it a regular file?  Other users who can write to it can redirect the data

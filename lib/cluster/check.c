@@ -39,8 +39,9 @@ void dtn_file_check_values(const struct dtn_document *doc,
 
     for (int i = 0; i < doc->nsections; i++) {
         const struct dtn_section *section = &doc->sections[i];
+        const struct dtn_key *key = section->kind->keys;
 
-        for (const struct dtn_key *key = section->kind->keys; key->name; key++) {
+        for (; key->name; key++) {
             const struct dtn_entry *entry = dtn_section_get(doc, section,
                                                             key->name);
             struct dtn_key alone = *key;

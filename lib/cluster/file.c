@@ -3,9 +3,9 @@
  * dtensor_cluster_read() has two phases.  Reading (reader.c) makes a document
  * of sections and keys.  Checking makes the cluster: it goes through the kinds
  * of section in the order of their dependences, from hosts to ranks, meshes and
- * seeds.  After errors of reading only single values are checked.  The misspelled
- * key `dmis = ...` is found while reading, beside it `port = 80` too, but eight
- * ranks with `dims = dp=2, tp=2` only when the key is right.
+ * seeds.  After errors of reading only single values are checked: the unknown
+ * key `dmis = ...` and `port = 80` are found together, eight ranks with
+ * `dims = dp=2, tp=2` only in a file without them.
  */
 #include "cluster/file.h"
 #include "base/compiler.h"

@@ -233,9 +233,11 @@ int dtn_whoami_search_init(struct dtn_whoami_search *search, const char *path,
 {
     const char *host = getenv("DTN_HOST");
 
-    if (!path)
+    if (!path) {
         path = getenv("DTN_CLUSTER");
-    search->path = path && *path ? path : NULL;
+        path = path && *path ? path : NULL;
+    }
+    search->path = path;
     search->cluster = NULL;
     search->here_given = host && *host;
     if (search->here_given && strlen(host) >= sizeof search->here)

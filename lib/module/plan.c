@@ -42,8 +42,8 @@ static int plan_mesh(struct dtensor_ctx *ctx, const struct dtn_plan_def *plan,
 
     if (plan->mesh < 0 && dtensor_mesh_current(ctx, meshp, NULL) < 0)
         return dtn_fail(err, DTENSOR_EINVAL, "plan %s: it names no mesh, and "
-                        "none was entered (give it mesh = NAME in %.200s)",
-                        plan->name, ctx->world.cluster->path);
+                        "none was given (choose one, or set mesh = NAME in "
+                        "%.200s)", plan->name, ctx->world.cluster->path);
     if (plan->mesh < 0)
         return 0;
     def = &ctx->world.cluster->meshes[plan->mesh];

@@ -162,6 +162,9 @@ static void test_no_files(void)
        err.sys_errno == ENOENT && strcmp(report.text, "F: error: cannot open: "
                                          "No such file or directory\n") == 0,
        "no such file: %s", err.text);
+    ok(dtensor_cluster_read("", NULL, NULL, &cluster, &err) == DTENSOR_ESYS &&
+       strcmp(err.text, "\"\": error: cannot open: No such file or directory")
+       == 0, "an empty path is seen in the words: %s", err.text);
     ok(read_path(dir, &cluster, &report, &err) == DTENSOR_ECONF &&
        strcmp(report.text, "F: error: is a directory; expected a regular "
               "file\n") == 0, "a directory is not an empty file");

@@ -66,6 +66,8 @@ static void test_draw(int rank, int n, void *arg)
     FILE *stream = open_memstream(&text, &size);
 
     (void)n, (void)arg;
+    need(dtensor_init("", &ctx, &err) == DTENSOR_ESYS && !ctx &&
+         strstr(err.text, "\"\": error: cannot open"), "%s", err.text);
     need(dtensor_init(NULL, &ctx, &err) == 0 &&
          dtensor_spec_init(&spec, ctx, "world", "S(0)", DTENSOR_F32, 2, shape,
                            &err) == 0 &&

@@ -149,8 +149,8 @@ static void refusals(void)
     static const struct { const char *name, *words; } rows[] = {
         { "mlq", "has no plan \"mlq\" (did you mean \"mlp\"?)" },
         { NULL, "plan: no name" },
-        { "free", "plan free: it names no mesh, and none was entered (give it "
-          "mesh = NAME in " },
+        { "free", "plan free: it names no mesh, and none was given (choose one, "
+          "or set mesh = NAME in " },
         { "typo", "plan: \"m.dwn\": matches no module: m has no child \"dwn\" "
           "(did you mean \"down\"?)" },
         { "type", "colwise is for linear and embedding, not for \"relu\"" },

@@ -155,6 +155,10 @@ is "--csv -: CSV there" \
     "0 test,dim, 0"
 cd "$OLDPWD" || exit 1
 refuses "only one can have the standard output" --json - --csv - allreduce
+refuses "each needs a file of its own" --json "$tmp/same" --csv "$tmp/same" allreduce
+refuses '--cluster "": expected FILE' --cluster "" allreduce
+refuses '--json "": expected FILE' --json "" allreduce
+refuses '--from "": expected P' --from "" --to R redistribute
 refuses "only one can have the standard output" --json - --svg - allreduce
 refuses "--dry-run lists tests" --dry-run --startup allreduce
 refuses '--tolerance "much"' --tolerance much allreduce

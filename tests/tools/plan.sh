@@ -192,6 +192,9 @@ run barrier --winners 8
 is "a barrier has one row" "$status|$(wc -l <"$dir/out")" "0|3"
 refuses "expected up to 8 numbers of ranks" allreduce --winners 16,
 refuses "expected up to 8 numbers of ranks" allreduce --winners 16x4
+refuses "expected up to 8 numbers of ranks" allreduce --winners 0
+refuses '--beside "": expected calls' allreduce --simulate --size 1M --mesh 8 --beside ""
+refuses '"": error: cannot open' allreduce --size 1M --mesh 8 --cluster ""
 refuses "goes with a collective" --winners 16
 refuses "not with a table of winners" allreduce --winners 16 --mesh 4
 refuses "needs --draw, --svg or --simulate, which show it" allreduce --size 4 --mesh 2 --algorithm ring
@@ -469,7 +472,7 @@ refuses 'expected PATH=KIND' module mlp up "${file[@]}"
 refuses 'has a child "up" already' module mlp "${mlp[@]}" up=relu "${file[@]}"
 refuses 'expected no module below it' module mlp up=linear:4x4 up.b=relu "${file[@]}"
 refuses 'no argument "dm"' module mlp up=softmax:dm=1 "${file[@]}"
-refuses '--mesh is missing, since plan free names none' module free "${mlp[@]}" "${file[@]}"
+refuses 'plan free: it names no mesh, and none was given (choose one' module free "${mlp[@]}" "${file[@]}"
 refuses 'has 2 dimensions' module mlp "${mlp[@]}" --mesh world "${file[@]}"
 refuses '--cluster is missing' module mlp "${mlp[@]}" --shape 4
 refuses '--shape is missing' module mlp "${mlp[@]}" --cluster "$dir/model.ini"

@@ -120,6 +120,8 @@ static bool option_value(const struct option_row *row, const char *text,
                          int64_t *valuep, struct dtensor_error *err)
 {
     switch (row->kind) {
+    case OPTION_TEXT:
+        return false;             /* an empty one                             */
     case OPTION_DTYPE:
         return read_dtype(text, valuep, err);
     case OPTION_REDOP:
@@ -166,7 +168,7 @@ static bool option_set(const struct option_row *row, const char *text,
     struct dtensor_error err;
     int64_t value = 1;
 
-    if (row->kind == OPTION_TEXT) {
+    if (row->kind == OPTION_TEXT && *text) {
         if (row->letter != 'm' || !option_range(text, opt))
             *(const char **)field = text;
         return true;
@@ -289,6 +291,11 @@ static bool option_stdout(const char *path)
     return path && strcmp(path, "-") == 0;
 }
 
+static bool option_same(const char *a, const char *b)
+{
+    return a && b && strcmp(a, b) == 0;
+}
+
 /* What no single option can know: do they fit each other? */
 static bool option_check(const struct bench_options *opt, char *why,
                          size_t why_size)
@@ -324,6 +331,11 @@ static bool option_check(const struct bench_options *opt, char *why,
              + option_stdout(opt->svg) > 1)
         snprintf(why, why_size, "--json -, --csv -, --svg -: only one can have "
                  "the standard output");
+    else if (option_same(opt->json, opt->csv)
+             || option_same(opt->json, opt->svg)
+             || option_same(opt->csv, opt->svg))
+        snprintf(why, why_size, "--json, --csv, --svg: each needs a file of "
+                 "its own");
     else if (opt->dry_run && (opt->startup || opt->check_fabric ||
                               opt->calibrate || opt->baseline))
         snprintf(why, why_size, "--dry-run lists tests; it measures nothing");

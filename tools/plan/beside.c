@@ -97,6 +97,9 @@ int plan_beside_open(const struct plan_options *opt, struct plan_job *job)
     for (word = strtok_r(job->beside_text, " ", &rest);
          word && status == PLAN_GOOD; word = strtok_r(NULL, " ", &rest))
         status = beside_word(opt, job, word);
+    if (status == PLAN_GOOD && job->nbeside == 0)
+        return plan_usage("--beside \"%s\": expected calls such as "
+                          "\"allreduce:1M broadcast:64K@50\"", opt->beside);
     return status;
 }
 

@@ -262,17 +262,6 @@ static int word_read(struct plan_model *model, const char *text,
 
 /* ----------------------------------------------------------------- plan --- */
 
-/* Was no mesh found, as there is none that was entered? */
-static bool mesh_lacks(const struct plan_model *model,
-                       const struct dtensor_error *err)
-{
-    const struct dtensor_mesh *mesh;
-    struct dtensor_error none;
-
-    return dtensor_mesh_current(model->ctx, &mesh, &none) != 0 &&
-           strcmp(err->text, none.text) == 0;
-}
-
 static void finding_say(const char *text, void *said)
 {
     fprintf(stderr, "%s\n", text);
@@ -290,9 +279,7 @@ static int model_lay(const struct dtensor_mesh *mesh, struct plan_model *model)
     if (said > 0)
         return PLAN_BAD;
     if (dtensor_parallelize_plan(model->top, mesh, model->plan, -1, &err) != 0)
-        return mesh_lacks(model, &err)
-             ? plan_usage("--mesh is missing, since plan %s names none",
-                          model->plan) : plan_model_say(NULL, &err);
+        return plan_model_say(NULL, &err);
     model->mesh = dtensor_module_mesh(model->top);
     return PLAN_GOOD;
 }

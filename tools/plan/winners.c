@@ -77,7 +77,7 @@ static int columns_read(const char *text, struct table *table)
 
     do {
         length = strcspn(text, ",");
-        if (length < 1 || length >= sizeof table->mesh[0]
+        if (length < 1 || length >= sizeof table->mesh[0] || *text == '0'
             || strspn(text, "0123456789") != length
             || table->columns == COLUMNS_MAX)
             return plan_usage("--winners: expected up to %d numbers of ranks "
