@@ -198,6 +198,9 @@ int dtn_call_resolve(const struct dtensor_ctx *ctx, struct dtn_call *call,
     call->ordered = repro || (call->made && call->made->flags != any_order);
     if ((int)call->redop >= DTN_MADE_FIRST)
         return made_check(call, repro, err);
+    if ((int)call->redop < 0 || call->redop >= DTENSOR_NREDOPS)
+        return dtn_fail(err, DTENSOR_EINVAL, "%s: there is no reduction %d",
+                        dtn_coll_name(call->coll), (int)call->redop);
     if (!dtn_redop_ok(call->redop, call->dtype))
         return dtn_fail(err, DTENSOR_EINVAL, "%s: no reduction %s for %s (bit "
                         "operations need integers; not all types have an "

@@ -111,7 +111,7 @@ static int report_joined(struct dtensor_ctx *ctx, int code)
     int64_t own_ns, first_ns;
     bool here;
 
-    if (ctx->planning || (alone_ns > 0 && code != DTENSOR_EINVAL
+    if (!ctx->boot || (alone_ns > 0 && code != DTENSOR_EINVAL
                           && code != DTENSOR_ESYS))
         return 1;
     dtn_boot_watch(ctx->boot);

@@ -316,6 +316,10 @@ static void rank_finished(int rank, int n, void *path)
     dtensor_fini(here.ctx);
     dtensor_fini(here.ctx);
     refuses(dtensor_barrier, here.world);
+    here.err.code = DTENSOR_EINVAL;
+    need(dtensor_should_report(here.ctx, &here.err) == 1, "nobody reports");
+    here.err.code = DTENSOR_EPEER;
+    need(dtensor_should_report(here.ctx, &here.err) == 1, "nobody reports");
     refuses(dtensor_allreduce, here.world, here.in, here.out, 10, DTENSOR_I32,
             DTENSOR_SUM);
     refuses(dtensor_send, here.world, 1 - rank, here.in, 1, DTENSOR_I32);
