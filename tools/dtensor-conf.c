@@ -305,8 +305,11 @@ static int show_doctor(char *const paths[], int n)
 /* ---------------------------------------------------------------- main --- */
 
 /* What needs no file. */
-static int print_words(int letter)
+static int print_words(int letter, int nfiles)
 {
+    if (nfiles > 0)
+        return usage_error("--env, --topology and --template are of no file: ",
+                           "leave it out");
     if (letter == 'o')
         return finish(conf_topology() ? EXIT_GOOD : EXIT_BAD);
     if (letter == 'e')
@@ -350,10 +353,10 @@ static int take_option(const struct row *row, const char *text,
     case 'r':
         return read_rank(text, &request->rank)
              ? GO_ON : usage_error("not a rank: ", text);
-    case 'f': case 'd': case 'D': case 'g':
+    case 'f': case 'd': case 'D': case 'g': case 'e': case 'o': case 't':
         return choose(row, request);
     default:
-        return print_words(row->letter);
+        return print_words(row->letter, 0);
     }
 }
 
@@ -396,5 +399,7 @@ int main(int argc, char **argv)
         return show_fabric(argv + optind, argc - optind);
     if (request.view == VIEW_DEVICES)
         return show_devices(argc - optind);
+    if (request.shown && strchr("eot", request.shown->letter))
+        return print_words(request.shown->letter, argc - optind);
     return check_files(argv + optind, argc - optind, &request);
 }

@@ -269,7 +269,7 @@ is "a missing argument" "$status|$err|$out" \
     "2|dtensor-conf: an argument is missing: --rank
 Try 'dtensor-conf --help' for more information.|"
 for pair in "--draw --show=ranks" "--show=hosts --svg" "--doctor --fabric" \
-    "--draw --svg"; do
+    "--draw --svg" "--env --show=ranks" "--topology --template"; do
     read -r first second <<<"$pair"
     # shellcheck disable=SC2086 # two options
     run $pair laptop.ini
@@ -277,7 +277,13 @@ for pair in "--draw --show=ranks" "--show=hosts --svg" "--doctor --fabric" \
         "2|dtensor-conf: ${first%=*} and ${second%=*} do not go together
 Try 'dtensor-conf --help' for more information.|"
 done
-for other in --doctor --fabric --draw --show=devices; do
+for other in --env --topology --template; do
+    run $other laptop.ini
+    is "$other takes no file" "$status|$err|$out" \
+        "2|dtensor-conf: --env, --topology and --template are of no file: leave it out
+Try 'dtensor-conf --help' for more information.|"
+done
+for other in --doctor --fabric --draw --show=devices --env; do
     run --rank 1 $other laptop.ini
     is "--rank and $other" "$status|$err|$out" \
         "2|dtensor-conf: --rank goes with a view of a file
