@@ -82,7 +82,7 @@ void dtensor_fini(struct dtensor_ctx *ctx);
  *     left, since a program whose call was refused, or that cannot read a file,
  *     leaves
  *   - after any other error of this rank alone
- *   - after an ESYS that all return for one rank, as of a file: on that rank
+ *   - after an error that all return for one rank, as of a file: on that rank
  *   - after dtensor_fini(), while objects of the context are left: on every rank
  *   - with `ctx` NULL, after dtensor_init() failed: on the rank that differs or
  *     failed and on rank 0, or on every rank if rank 0 is missing; for a wrong

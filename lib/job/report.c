@@ -111,8 +111,7 @@ static int report_joined(struct dtensor_ctx *ctx, int code)
     int64_t own_ns, first_ns;
     bool here;
 
-    if (!ctx->boot || (alone_ns > 0 && code != DTENSOR_EINVAL
-                          && code != DTENSOR_ESYS))
+    if (alone_ns > 0 && code != DTENSOR_EINVAL && code != DTENSOR_ESYS)
         return 1;
     dtn_boot_watch(ctx->boot);
     own_ns = alone_ns > 0 ? now : ctx->failure.at_ns;
@@ -176,9 +175,10 @@ int dtensor_should_report(struct dtensor_ctx *ctx,
         return 0;
     if (!ctx)
         return report_outside(failure);
+    if (!ctx->boot)
+        return 1;
     /* All ranks have the error of one, as for a file: nothing is poisoned. */
-    if (ctx->failure.err.code == 0 && failure->code == DTENSOR_ESYS
-        && failure->rank >= 0)
+    if (ctx->failure.err.code == 0 && failure->rank >= 0)
         return failure->rank == ctx->world.rank;
     return report_joined(ctx, failure->code);
 }

@@ -268,6 +268,8 @@ int dtensor_simulate(const struct dtensor_machine *machine,
                           simulated[0].model, &parts, &played, err);
     if (rc == 0)
         rc = simulate(&played, jobs, ncalls, &watch, result, err);
+    if (rc < 0 && err)
+        err->rank = -1;            /* a rank of the simulation is no culprit  */
     parts_free(&parts);
     for (size_t i = 0; simulated && i < n; i++)
         dtn_schedules_destroy(simulated[i].schedules);

@@ -248,6 +248,15 @@ static void saves(int rank, int n, void *arg)
     rc = dtensor_save(t, "no/such/dir.npy", &err);
     need(rc == DTENSOR_ESYS && dtensor_should_report(ctx, &err)
          == (rank == err.rank), "rank %d: %s", rank, err.text);
+    rc = dtensor_save(t, "/", &err);
+    need(rc == DTENSOR_EINVAL && dtensor_should_report(ctx, &err)
+         == (rank == err.rank), "rank %d: %s", rank, err.text);
+    rc = dtensor_from_local_checked(&spec, dtensor_to_local(t),
+                                    (const int64_t[]){ rank == 2 ? 1 : 2 }, &t,
+                                    &err);
+    need(rc == DTENSOR_EINVAL && err.rank == 2
+         && dtensor_should_report(ctx, &err) == (rank == 2), "rank %d: %s",
+         rank, err.text);
     dtensor_destroy(t);
     dtensor_fini(ctx);
 }

@@ -24,12 +24,11 @@ int dtn_index_fail(const struct dtn_parts *parts, int i, int64_t at,
     const struct dtn_world *world = &parts->want[i].mesh->ctx->world;
     char who[128];
 
-    return dtn_fail_rank(err, DTENSOR_EINVAL, world->rank, "%s: %s: element %"
-                         PRId64 " of its part of input %d is %" PRId64
-                         " (expected 0 to %" PRId64 ")", parts->op,
-                         dtn_world_rank_name(world, world->rank, who,
-                                             sizeof who), at, i, value,
-                         size - 1);
+    return dtn_fail(err, DTENSOR_EINVAL, "%s: %s: element %" PRId64 " of its "
+                    "part of input %d is %" PRId64 " (expected 0 to %" PRId64
+                    ")", parts->op,
+                    dtn_world_rank_name(world, world->rank, who, sizeof who),
+                    at, i, value, size - 1);
 }
 
 int dtn_index_check(const struct dtn_parts *parts, int i, int64_t size,
