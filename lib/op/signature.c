@@ -55,12 +55,10 @@ static int signature_dims(struct dtn_signature *sig, int ndim, bool all,
         return dtn_op_fail(sig->call, err, "args.ndims is %d (expected 0 to "
                            "%d)", args->ndims, DTENSOR_MAX_DIMS);
     for (int i = 0; i < args->ndims; i++) {
-        const int d = args->dim[i] < 0 ? args->dim[i] + ndim : args->dim[i];
+        int d, rc = dtn_op_dim(sig->call, args->dim[i], ndim, &d, err);
 
-        if (d < 0 || d >= ndim)
-            return dtn_op_fail(sig->call, err, "there is no dimension %d "
-                               "(expected %d to %d)", args->dim[i], -ndim,
-                               ndim - 1);
+        if (rc < 0)
+            return rc;
         if (dtn_signature_names(sig, d))
             return dtn_op_fail(sig->call, err, "dimension %d is named twice",
                                args->dim[i]);

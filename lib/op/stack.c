@@ -61,13 +61,7 @@ static int stack_check(const struct dtensor_op_call *call, int *dimp,
         return dtn_op_fail(call, err, "args.dim names %d dimensions of %d "
                            "(expected one of at most %d)", call->args.ndims,
                            in->ndim, DTENSOR_MAX_DIMS - 1);
-    *dimp = call->args.dim[0] < 0 ? call->args.dim[0] + in->ndim + 1
-                                  : call->args.dim[0];
-    if (*dimp < 0 || *dimp > in->ndim)
-        return dtn_op_fail(call, err, "there is no dimension %d (expected %d "
-                           "to %d)", call->args.dim[0], -in->ndim - 1,
-                           in->ndim);
-    return 0;
+    return dtn_op_dim(call, call->args.dim[0], in->ndim + 1, dimp, err);
 }
 
 int dtn_stack_infer(const struct dtensor_op_call *call,

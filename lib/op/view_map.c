@@ -180,18 +180,6 @@ static int map_repeat(const struct dtensor_op_call *call,
 
 /* ---------------------------------------------------- by args.dim --- */
 
-/* Entry i of args.dim for n dimensions.   Errors: EINVAL */
-static int view_dim(const struct dtensor_op_call *call, int i, int n, int *dimp,
-                    struct dtensor_error *err)
-{
-    const int dim = call->args.dim[i];
-
-    *dimp = dim < 0 ? dim + n : dim;
-    return *dimp >= 0 && *dimp < n ? 0
-         : dtn_op_fail(call, err, "there is no dimension %d (expected %d to "
-                       "%d)", dim, -n, n - 1);
-}
-
 static int map_squeeze(const struct dtensor_op_call *call,
                        struct dtn_view_map *map, struct dtensor_error *err)
 {
@@ -200,7 +188,7 @@ static int map_squeeze(const struct dtensor_op_call *call,
     int dim, rc = 0;
 
     for (int i = 0; i < call->args.ndims && rc == 0; i++) {
-        rc = view_dim(call, i, in->ndim, &dim, err);
+        rc = dtn_op_dim(call, call->args.dim[i], in->ndim, &dim, err);
         if (rc == 0)
             named[dim] = true;
     }
@@ -222,7 +210,7 @@ static int map_unsqueeze(const struct dtensor_op_call *call,
         return dtn_op_fail(call, err, "args.dim names %d dimensions of %d "
                            "(expected one of at most %d)", call->args.ndims,
                            in->ndim, DTENSOR_MAX_DIMS - 1);
-    rc = view_dim(call, 0, in->ndim + 1, &dim, err);
+    rc = dtn_op_dim(call, call->args.dim[0], in->ndim + 1, &dim, err);
     for (int d = 0; d <= in->ndim && rc == 0; d++) {
         if (d == dim)
             map_one(map, DTN_VIEW_KEEP, -1, 1);
@@ -246,7 +234,7 @@ static int map_permute(const struct dtensor_op_call *call,
         return dtn_op_fail(call, err, "args.dim names %d dimensions (expected "
                            "%d)", call->args.ndims, want);
     for (int i = 0; i < want && rc == 0; i++) {
-        rc = view_dim(call, i, in->ndim, &dim[i], err);
+        rc = dtn_op_dim(call, call->args.dim[i], in->ndim, &dim[i], err);
         if (rc == 0 && !swap && seen >> dim[i] & 1)
             rc = dtn_op_fail(call, err, "dimension %d is named twice",
                              call->args.dim[i]);

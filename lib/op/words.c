@@ -57,3 +57,16 @@ int dtn_op_fail(const struct dtensor_op_call *call, struct dtensor_error *err,
     return dtn_fail(err, DTENSOR_EINVAL, "%s: %s",
                     dtn_op_words(call, what, sizeof what), why);
 }
+
+int dtn_op_dim(const struct dtensor_op_call *call, int dim, int n, int *dimp,
+               struct dtensor_error *err)
+{
+    *dimp = dim < 0 ? dim + n : dim;
+    if (*dimp >= 0 && *dimp < n)
+        return 0;
+    if (n == 0)
+        return dtn_op_fail(call, err, "there is no dimension %d (the input has "
+                           "none)", dim);
+    return dtn_op_fail(call, err, "there is no dimension %d (expected %d to "
+                       "%d)", dim, -n, n - 1);
+}

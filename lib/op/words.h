@@ -16,6 +16,12 @@ char *dtn_op_words(const struct dtensor_op_call *call, char *buf, size_t size);
 int dtn_op_fail(const struct dtensor_op_call *call, struct dtensor_error *err,
                 const char *fmt, ...) DTN_PRINTF(3, 4);
 
+/* Entry `dim` of args.dim among n dimensions, of which negative ones count from
+ * the end.   Errors: EINVAL
+ */
+int dtn_op_dim(const struct dtensor_op_call *call, int dim, int n, int *dimp,
+               struct dtensor_error *err);
+
 /* "16x8"; "scalar" without dimensions.  Returns `buf`. */
 char *dtn_shape_words(int ndim, const int64_t shape[], char *buf, size_t size);
 

@@ -285,6 +285,8 @@ static const struct {
     { "sort", "dim=0+1", "4x6:f32:R", "expected one)" },
     { "sum", "dim=2", "4x6:f32:R", "there is no dimension 2 (expected -2 "
       "to 1)" },
+    { "softmax", "dim=0", ":f32:R", "there is no dimension 0 (the input has "
+      "none)" },
     { "sum", "dim=1+-1", "4x6:f32:R", "dimension -1 is named twice" },
     { "topk", "dim=0,count=9", "4x6:f32:R", "args.count is 9 (expected 1 to "
       "the size of dimension 0, 4)" },
