@@ -83,7 +83,7 @@ void dtensor_fini(struct dtensor_ctx *ctx);
  *     leaves
  *   - after any other error of this rank alone
  *   - after an error that all return for one rank, as of a file: on that rank
- *   - after dtensor_fini(), while objects of the context are left: on every rank
+ *   - after dtensor_fini(), while objects of the context are left: on all ranks
  *   - with `ctx` NULL, after dtensor_init() failed: on the rank that differs or
  *     failed and on rank 0, or on every rank if rank 0 is missing; for a wrong
  *     cluster file on the first rank of each host.

@@ -296,6 +296,18 @@ static void finished_request(struct things *things)
         need(done && dtensor_wait(things->request, NULL) == 0, "it was over");
 }
 
+/* No other rank can be asked any more. */
+static void reports(struct things *things)
+{
+    static const int code[] = { DTENSOR_EINVAL, DTENSOR_EPEER };
+
+    for (int i = 0; i < 2; i++) {
+        things->err.code = code[i];
+        need(dtensor_should_report(things->ctx, &things->err) == 1, "%s: "
+             "nobody reports it", dtensor_errname(code[i]));
+    }
+}
+
 /* All that communicates or takes memory is refused; the rest goes on. */
 static void rank_finished(int rank, int n, void *path)
 {
@@ -316,10 +328,7 @@ static void rank_finished(int rank, int n, void *path)
     dtensor_fini(here.ctx);
     dtensor_fini(here.ctx);
     refuses(dtensor_barrier, here.world);
-    here.err.code = DTENSOR_EINVAL;
-    need(dtensor_should_report(here.ctx, &here.err) == 1, "nobody reports");
-    here.err.code = DTENSOR_EPEER;
-    need(dtensor_should_report(here.ctx, &here.err) == 1, "nobody reports");
+    reports(things);
     refuses(dtensor_allreduce, here.world, here.in, here.out, 10, DTENSOR_I32,
             DTENSOR_SUM);
     refuses(dtensor_send, here.world, 1 - rank, here.in, 1, DTENSOR_I32);
