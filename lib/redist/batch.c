@@ -6,7 +6,7 @@
  * exchanged together.  100 tensors of 4 KiB from S(0) to S(1) on 8 ranks take 7
  * messages per rank instead of 700, at the price of two copies of 400 KiB.  A
  * tensor joins if its copies cost less than its messages: on 2 ranks inside a
- * host up to 2 KiB of each rank, over tcp up to 900 KiB.  Small tensors that
+ * host up to 800 B of each rank, over tcp up to 900 KiB.  Small tensors that
  * need an allreduce go together, too (sums.c).  All others, and those that do
  * not fit into [redistribute] max_scratch, run one by one.
  */
@@ -48,17 +48,17 @@ static bool batch_fits(const struct dtn_phase *a, const struct dtn_phase *b)
            a->divide == b->divide;
 }
 
-/* Time of messages and copies, the same on every rank. */
-static struct dtn_cost_packing batch_packing(struct dtensor_batch *batch,
-                                             const struct dtn_phase *exchange)
+/* The constants for a mesh, the same on every rank. */
+static const struct dtn_cost *batch_cost(struct dtensor_batch *batch,
+                                         const struct dtensor_mesh *mesh)
 {
     struct dtn_cost *cost = &batch->cost;
 
-    if (cost->mesh != exchange->dst.mesh) {
-        dtn_cost_init(exchange->dst.mesh, cost);
+    if (cost->mesh != mesh) {
+        dtn_cost_init(mesh, cost);
         dtn_model_oversubscribe(&cost->model, batch->ctx->cpus.ranks_per_cpu);
     }
-    return dtn_cost_packing(cost, exchange);
+    return cost;
 }
 
 static void batch_share(struct dtensor_batch *batch,
@@ -119,34 +119,60 @@ static bool batch_has_room(struct dtensor_batch *batch,
     return true;
 }
 
-/* A tensor shares an exchange if it needs just one, and packing costs less;
- * otherwise it runs alone.
+static int batch_add_alone(struct dtn_batch_item *item,
+                           struct dtensor_error *err)
+{
+    return dtensor_plan_create(&item->src, &item->dst, NULL, &item->alone, err);
+}
+
+static int batch_add_reduce(struct dtensor_batch *batch,
+                            struct dtn_batch_item *item,
+                            const struct dtn_phase *reduce,
+                            struct dtensor_error *err)
+{
+    const size_t bound = dtn_sums_bound(batch_cost(batch, item->dst.mesh),
+                                        reduce);
+
+    if (bound == 0 || !batch_has_room(batch, reduce))
+        return batch_add_alone(item, err);
+    item->sum = dtn_sums_add(&batch->sums, reduce, bound);
+    return 0;
+}
+
+static int batch_add_exchange(struct dtensor_batch *batch,
+                              struct dtn_batch_item *item,
+                              const struct dtn_phase *exchange,
+                              struct dtensor_error *err)
+{
+    const struct dtn_cost_packing ns =
+        dtn_cost_packing(batch_cost(batch, item->dst.mesh), exchange);
+
+    if (ns.copies >= ns.messages || !batch_has_room(batch, exchange))
+        return batch_add_alone(item, err);
+    item->phase = *exchange;
+    batch_share(batch, item, &ns);
+    return 0;
+}
+
+/* A tensor shares an exchange or an allreduce if it needs just one, and packing
+ * costs less; otherwise it runs alone.
  */
 static int batch_add(struct dtensor_batch *batch, struct dtn_batch_item *item,
                      const struct dtensor_spec *src,
                      const struct dtensor_spec *dst, struct dtensor_error *err)
 {
     struct dtn_phase phase[DTN_MAX_PHASES];
-    struct dtn_cost_packing ns;
 
     item->src = *src;
     item->dst = *dst;
     item->next = item->sum = -1;
     if (src->mesh != dst->mesh || dtn_phases(src, dst, phase) != 1)
-        return dtensor_plan_create(src, dst, NULL, &item->alone, err);
-    if (phase[0].kind == DTN_PHASE_REDUCE && dtn_sums_fit(src, dst) &&
-        batch_has_room(batch, &phase[0])) {
-        item->sum = dtn_sums_add(&batch->sums, src, dst);
-        return 0;
-    }
-    if (phase[0].kind != DTN_PHASE_EXCHANGE)
-        return dtensor_plan_create(src, dst, NULL, &item->alone, err);
-    ns = batch_packing(batch, &phase[0]);
-    if (ns.copies >= ns.messages || !batch_has_room(batch, &phase[0]))
-        return dtensor_plan_create(src, dst, NULL, &item->alone, err);
-    item->phase = phase[0];
-    batch_share(batch, item, &ns);
-    return 0;
+        return batch_add_alone(item, err);
+    if (phase[0].kind == DTN_PHASE_REDUCE)
+        return batch_add_reduce(batch, item, &phase[0], err);
+    if (phase[0].kind == DTN_PHASE_EXCHANGE)
+        return batch_add_exchange(batch, item, &phase[0], err);
+    return batch_add_alone(item, err);
 }
 
 /* --------------------------------------------------------------- making --- */

@@ -70,6 +70,12 @@ struct dtn_cost_packing {
 struct dtn_cost_packing dtn_cost_packing(const struct dtn_cost *cost,
                                          const struct dtn_phase *exchange);
 
+/* Time to pack `in` bytes and to unpack `out`, in nanoseconds.  `read`: peers
+ * on the host, if they map, read the packed ones.
+ */
+double dtn_cost_copies(const struct dtn_cost *cost, double in, double out,
+                       bool read);
+
 /* step.c: time of a change of placement m alone, from those of `from`; it is
  * that of the one phase that does it.
  */

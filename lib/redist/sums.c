@@ -3,8 +3,13 @@
  * The gradient of a norm is a few KiB, and an allreduce of a few KiB costs as
  * much as its messages.  So Partial tensors whose every rank holds a term of
  * the whole, with equal placements, are packed one after another and
- * redistributed as one tensor of one dimension: 10 gradients of 4 KiB are one
- * allreduce of 40 KiB. Above 64 KiB packing costs more than it saves.
+ * redistributed as one tensor of one dimension: over tcp 10 gradients of 4 KiB
+ * are one allreduce of 40 KiB.  Above 64 KiB packing costs more than it saves.
+ *
+ * Inside a host, peers read the packed tensors, and to write these again costs
+ * more than a message.  There a sum is as long as what goes with a signal: of
+ * gradients of 256 B, 8 are one allreduce of 2 KiB.  A tensor joins if its
+ * share of a full sum costs less than an allreduce of its own.
  */
 #include "redist/sums.h"
 #include "base/error.h"
@@ -14,15 +19,19 @@
 #include "layout/layout.h"
 #include "layout/spec.h"
 #include "mesh/mesh.h"
+#include "redist/cost.h"
+#include "redist/phases.h"
 #include "redist/plan.h"
 #include "redist/run.h"
 #include "sched/call.h"
 #include "transport/arena.h"
 #include "transport/arena_size.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #define SUM_MAX_BYTES ((size_t)64 << 10)
+#define SUM_SIGNAL_BYTES ((size_t)2 << 10)
 
 bool dtn_sums_init(struct dtn_sums *sums, int n)
 {
@@ -46,18 +55,46 @@ void dtn_sums_fini(struct dtn_sums *sums)
 
 /* --------------------------------------------------------------- making --- */
 
-bool dtn_sums_fit(const struct dtensor_spec *src,
-                  const struct dtensor_spec *dst)
+static size_t spec_bytes(const struct dtensor_spec *spec)
 {
-    const size_t count = (size_t)dtn_numel(src->ndim, src->shape);
+    return (size_t)dtn_numel(spec->ndim, spec->shape) *
+           dtensor_dtype_size(spec->dtype);
+}
 
-    for (int m = 0; m < src->mesh->ndim; m++)
-        if ((src->placement[m].kind != DTENSOR_PARTIAL &&
-             src->placement[m].kind != DTENSOR_REPLICATE) ||
-            dst->placement[m].kind != DTENSOR_REPLICATE)
+/* Time of a full sum, for each byte. */
+static double bound_ns(const struct dtn_cost *cost, unsigned dims, size_t bound)
+{
+    const double bytes = (double)bound;
+
+    return (dtn_cost_allreduce(cost, cost->mesh, dims, bytes) +
+            dtn_cost_copies(cost, bytes, bytes, bound > SUM_SIGNAL_BYTES)) /
+           bytes;
+}
+
+/* Does every rank have all elements, as a term or a replica? */
+static bool sum_whole(const struct dtn_phase *reduce)
+{
+    for (int m = 0; m < reduce->src.mesh->ndim; m++)
+        if ((reduce->src.placement[m].kind != DTENSOR_PARTIAL &&
+             reduce->src.placement[m].kind != DTENSOR_REPLICATE) ||
+            reduce->dst.placement[m].kind != DTENSOR_REPLICATE)
             return false;
-    return count > 0 &&
-           count * dtensor_dtype_size(src->dtype) <= SUM_MAX_BYTES;
+    return true;
+}
+
+size_t dtn_sums_bound(const struct dtn_cost *cost,
+                      const struct dtn_phase *reduce)
+{
+    const size_t bytes = spec_bytes(&reduce->src);
+    const double small = bound_ns(cost, reduce->dims, SUM_SIGNAL_BYTES);
+    const double large = bound_ns(cost, reduce->dims, SUM_MAX_BYTES);
+    const size_t bound = small < large ? SUM_SIGNAL_BYTES : SUM_MAX_BYTES;
+
+    if (!sum_whole(reduce) || bytes == 0 || bytes > bound)
+        return 0;
+    return fmin(small, large) * (double)bytes <
+           dtn_cost_allreduce(cost, cost->mesh, reduce->dims, (double)bytes)
+         ? bound : 0;
 }
 
 /* As many elements in one dimension. */
@@ -74,28 +111,28 @@ static struct dtensor_spec flat(const struct dtensor_spec *spec, size_t count)
 
 /* Does it lie as those of the sum, and is there room? */
 static bool sum_takes(const struct dtn_sum_packed *sum,
-                      const struct dtensor_spec *src, size_t count)
+                      const struct dtensor_spec *src, size_t bound)
 {
-    const size_t had = (size_t)sum->src.shape[0];
-    const struct dtensor_spec like = flat(src, had);
+    const struct dtensor_spec like = flat(src, (size_t)sum->src.shape[0]);
 
     return dtn_spec_equal(&sum->src, &like) &&
-           (had + count) * dtensor_dtype_size(src->dtype) <= SUM_MAX_BYTES;
+           spec_bytes(&sum->src) + spec_bytes(src) <= bound;
 }
 
-int dtn_sums_add(struct dtn_sums *sums, const struct dtensor_spec *src,
-                 const struct dtensor_spec *dst)
+int dtn_sums_add(struct dtn_sums *sums, const struct dtn_phase *reduce,
+                 size_t bound)
 {
+    const struct dtensor_spec *src = &reduce->src;
     const size_t count = (size_t)dtn_numel(src->ndim, src->shape);
     struct dtn_sum_packed *sum;
     int s = sums->nsums - 1;
 
-    while (s >= 0 && !sum_takes(&sums->sum[s], src, count))
+    while (s >= 0 && !sum_takes(&sums->sum[s], src, bound))
         s--;
     if (s < 0) {
         s = sums->nsums++;
         sums->sum[s].src = flat(src, 0);
-        sums->sum[s].dst = flat(dst, 0);
+        sums->sum[s].dst = flat(&reduce->dst, 0);
     }
     sum = &sums->sum[s];
     sums->tensor[sums->n] = (struct dtn_summed){ .sum = s, .count = count,
@@ -114,8 +151,7 @@ int dtn_sums_make(struct dtn_sums *sums, struct dtensor_error *err)
     for (int s = 0; s < sums->nsums && rc == 0; s++) {
         struct dtn_sum_packed *sum = &sums->sum[s];
         const struct dtensor_mesh *mesh = sum->src.mesh;
-        const size_t bytes = (size_t)sum->src.shape[0] *
-                             dtensor_dtype_size(sum->src.dtype);
+        const size_t bytes = spec_bytes(&sum->src);
 
         rc = dtensor_plan_create(&sum->src, &sum->dst, &direct, &sum->plan,
                                  err);

@@ -8,6 +8,8 @@
 #include <stddef.h>
 
 struct dtensor_plan;
+struct dtn_cost;
+struct dtn_phase;
 
 /* A tensor. */
 struct dtn_summed {
@@ -37,15 +39,16 @@ struct dtn_sums {
 bool dtn_sums_init(struct dtn_sums *sums, int n);
 void dtn_sums_fini(struct dtn_sums *sums);
 
-/* May a tensor that needs one allreduce go with others?  Not if it is large, or
- * parts of ranks differ.
+/* The most bytes of a sum that a tensor, which needs this one allreduce, may
+ * be in; 0: it runs alone, since it is large, or parts of ranks differ, or that
+ * costs less.  The result is the same on every rank.
  */
-bool dtn_sums_fit(const struct dtensor_spec *src,
-                  const struct dtensor_spec *dst);
+size_t dtn_sums_bound(const struct dtn_cost *cost,
+                      const struct dtn_phase *reduce);
 
 /* Add it.  Returns its number. */
-int dtn_sums_add(struct dtn_sums *sums, const struct dtensor_spec *src,
-                 const struct dtensor_spec *dst);
+int dtn_sums_add(struct dtn_sums *sums, const struct dtn_phase *reduce,
+                 size_t bound);
 
 /* Plan and allocate, after the last one was added.   Errors: ENOMEM */
 int dtn_sums_make(struct dtn_sums *sums, struct dtensor_error *err);
