@@ -7,7 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { DTN_BLOCK = 512, DTN_BLOCK_BYTES = DTN_BLOCK * 16 };
+/* Elements; bytes of any type; bytes of f32 or f64. */
+enum { DTN_BLOCK = 512, DTN_BLOCK_BYTES = DTN_BLOCK * 16,
+       DTN_BLOCK_FLOATS = DTN_BLOCK * 8 };
 
 /* The type in which elements of `dtype` are computed with: f32, f64, i64, u64
  * or c128.

@@ -42,9 +42,9 @@ struct dtn_array dtn_bundle_view(const struct dtn_strips *rows, int i,
         .stride = { rows->outer.step[i], step } };
 }
 
-struct dtn_array dtn_bundle_take(const struct dtn_array *view, void *buffer)
+struct dtn_array dtn_bundle_take(const struct dtn_array *view, void *room)
 {
-    const struct dtn_array copy = dtn_array_packed(buffer, view->dtype, 2,
+    const struct dtn_array copy = dtn_array_packed(room, view->dtype, 2,
                                                    view->shape);
 
     dtn_array_copy(&copy, view);

@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-/* Bytes of the buffer: it fits the L2 cache. */
+/* Bytes of the buffer, which is in the room (room.h): it fits the L2 cache. */
 enum { DTN_BUNDLE_BYTES = 128 << 10 };
 
 /* How many of `beside` rows, `apart` elements apart, of n elements, a stride of
@@ -31,6 +31,6 @@ struct dtn_array dtn_bundle_view(const struct dtn_strips *rows, int i,
                                  int64_t count);
 
 /* A copy of a view in the buffer. */
-struct dtn_array dtn_bundle_take(const struct dtn_array *view, void *buffer);
+struct dtn_array dtn_bundle_take(const struct dtn_array *view, void *room);
 
 #endif

@@ -109,64 +109,72 @@ static struct dtn_array run_view(const struct dtn_loop *loop, int array,
                                .stride = { loop->step[array], step } };
 }
 
+/* What is looked for, and where. */
+struct extreme {
+    bool largest;                 /* or the least                             */
+    bool values;                  /* are wanted, too                          */
+    struct dtn_storage how;       /* rows of n elements                       */
+    int64_t n;
+    void *room;                   /* see room.h                               */
+};
+
 /* Rows that lie apart, transposed to a buffer. */
-static void extreme_bundle(const struct dtn_loop *loop, bool largest,
-                           bool values, const struct dtn_storage *how,
-                           int64_t n, int64_t i, int64_t count)
+static void extreme_bundle(const struct dtn_loop *loop,
+                           const struct extreme *e, int64_t i, int64_t count)
 {
-    _Alignas(64) char buffer[DTN_BUNDLE_BYTES];
-    const struct dtn_array in = run_view(loop, ELEMENT, how->dtype, i, count, n,
-                                         how->step);
+    const struct dtn_array in = run_view(loop, ELEMENT, e->how.dtype, i, count,
+                                         e->n, e->how.step);
     const struct dtn_array index = run_view(loop, INDEX, DTENSOR_I64, i, count,
                                             1, 0);
-    const struct dtn_array value = run_view(loop, VALUE, how->dtype, i, count,
+    const struct dtn_array value = run_view(loop, VALUE, e->how.dtype, i, count,
                                             1, 0);
-    const struct dtn_array copy = dtn_bundle_take(&in, buffer);
+    const struct dtn_array copy = dtn_bundle_take(&in, e->room);
 
-    dtn_extreme(largest, values ? &value : NULL, &index, &copy, 1);
+    dtn_extreme(e->largest, e->values ? &value : NULL, &index, &copy, 1, NULL);
 }
 
-static void extreme_one(const struct dtn_loop *loop, bool largest, bool values,
-                        const struct dtn_storage *how, int64_t n, int64_t i)
+static void extreme_one(const struct dtn_loop *loop, const struct extreme *e,
+                        int64_t i)
 {
     const size_t size = loop->size[ELEMENT];
     char *at = run_at(loop, ELEMENT, i);
-    const int64_t found = extreme_row(how, largest, at, n);
+    const int64_t found = extreme_row(&e->how, e->largest, at, e->n);
 
     *(int64_t *)run_at(loop, INDEX, i) = found;
-    if (values)
-        memcpy(run_at(loop, VALUE, i), at + found * how->step * (int64_t)size,
+    if (e->values)
+        memcpy(run_at(loop, VALUE, i), at + found * e->how.step * (int64_t)size,
                size);
 }
 
-/* Of rows of n elements. */
-static void extreme_run(const struct dtn_loop *loop, bool largest, bool values,
-                        const struct dtn_storage *how, int64_t n)
+static void extreme_run(const struct dtn_loop *loop, const struct extreme *e)
 {
     int64_t count;
 
     for (int64_t i = 0; i < loop->run; i += count ? count : 1) {
-        count = dtn_bundle_rows(loop->run - i, loop->step[ELEMENT], n,
-                                how->step, loop->size[ELEMENT]);
+        count = e->room ? dtn_bundle_rows(loop->run - i, loop->step[ELEMENT],
+                                          e->n, e->how.step,
+                                          loop->size[ELEMENT]) : 0;
         if (count)
-            extreme_bundle(loop, largest, values, how, n, i, count);
+            extreme_bundle(loop, e, i, count);
         else
-            extreme_one(loop, largest, values, how, n, i);
+            extreme_one(loop, e, i);
     }
 }
 
 void dtn_extreme(bool largest, const struct dtn_array *value,
                  const struct dtn_array *index, const struct dtn_array *in,
-                 int dim)
+                 int dim, void *room)
 {
     struct dtn_array arrays[3] = { [INDEX] = *index, [ELEMENT] = *in };
-    const struct dtn_storage how = { in->dtype, dtn_block_type(in->dtype),
-                                   in->stride[dim] };
+    const struct extreme e = {
+        .largest = largest, .values = value != NULL,
+        .how = { in->dtype, dtn_block_type(in->dtype), in->stride[dim] },
+        .n = in->shape[dim], .room = room };
     struct dtn_loop loop;
 
     arrays[ELEMENT].shape[dim] = 1;
     arrays[VALUE] = value ? *value : arrays[ELEMENT];
     dtn_loop_begin(&loop, arrays, 3);
     for (bool more = !loop.empty; more; more = dtn_loop_next(&loop))
-        extreme_run(&loop, largest, value != NULL, &how, in->shape[dim]);
+        extreme_run(&loop, &e);
 }

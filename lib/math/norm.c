@@ -6,6 +6,7 @@
  */
 #include "math/norm.h"
 #include "math/finish.h"
+#include "math/room.h"
 #include "math/strips.h"
 #include "math/totals.h"
 #include "base/dtype.h"
@@ -20,7 +21,7 @@ enum { OUT, IN, WEIGHT, BIAS, MEAN, RSTD };
 static double row_total(struct dtn_strips *rows, enum dtn_total kind,
                         double middle)
 {
-    _Alignas(64) char buffer[DTN_BLOCK_BYTES];
+    _Alignas(64) char buffer[DTN_BLOCK_FLOATS];
     double total = 0;
 
     for (bool on = dtn_strips_block(rows); on; on = dtn_strips_next_block(rows))
@@ -33,7 +34,7 @@ static double row_total(struct dtn_strips *rows, enum dtn_total kind,
 static void row_finish(struct dtn_strips *rows, const struct dtn_norm *norm,
                        double mean, double rstd)
 {
-    _Alignas(64) char room[3][DTN_BLOCK_BYTES], made[DTN_BLOCK_BYTES];
+    _Alignas(64) char room[3][DTN_BLOCK_FLOATS], made[DTN_BLOCK_FLOATS];
     const double by[2] = { mean, rstd };
 
     for (bool on = dtn_strips_block(rows); on;
@@ -57,6 +58,7 @@ struct kept_rows {
     _Alignas(64) float row[DTN_STRIPS_KEPT], weight[DTN_STRIPS_KEPT],
                        bias[DTN_STRIPS_KEPT], made[DTN_BLOCK];
 };
+_Static_assert(sizeof(struct kept_rows) <= DTN_ROOM_BYTES, "a room has place");
 
 static void kept_finish(struct dtn_strips *rows, const struct dtn_norm *norm,
                         struct kept_rows *kept, const double by[2])
@@ -124,18 +126,18 @@ static void row_statistics(const struct dtn_norm *norm, double count,
 static void norm_kept(const struct dtn_norm *norm, double count,
                       struct dtn_strips *rows)
 {
-    struct kept_rows kept;
+    struct kept_rows *kept = norm->room;
     bool more = dtn_strips_first(rows);
     double by[2];
 
     if (more && norm->weight)
-        dtn_strips_keep(rows, WEIGHT, kept.weight);
+        dtn_strips_keep(rows, WEIGHT, kept->weight);
     if (more && norm->bias)
-        dtn_strips_keep(rows, BIAS, kept.bias);
+        dtn_strips_keep(rows, BIAS, kept->bias);
     for (; more; more = dtn_strips_next(rows)) {
-        dtn_strips_keep(rows, IN, kept.row);
-        row_statistics(norm, count, rows, kept.row, by);
-        kept_finish(rows, norm, &kept, by);
+        dtn_strips_keep(rows, IN, kept->row);
+        row_statistics(norm, count, rows, kept->row, by);
+        kept_finish(rows, norm, kept, by);
     }
 }
 
@@ -145,7 +147,8 @@ void dtn_norm(const struct dtn_norm *norm)
     const double count = norm_begin(norm, &rows);
     double by[2];
 
-    if (dtn_strips_short(&rows, IN) && !dtn_strips_direct(&rows, IN)) {
+    if (norm->room && dtn_strips_short(&rows, IN) &&
+        !dtn_strips_direct(&rows, IN)) {
         norm_kept(norm, count, &rows);
         return;
     }

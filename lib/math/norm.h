@@ -28,6 +28,7 @@ struct dtn_norm {
     int dims;                     /* how many dimensions a row has            */
     bool centred;                 /* layer norm; else RMS norm                */
     double epsilon;               /* added to the mean of the squares         */
+    void *room;                   /* of dtn_norm(), see room.h                */
 };
 
 /* The whole: `mean`, if it is not NULL, `rstd`, if it is not NULL, and `out`

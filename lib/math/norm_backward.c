@@ -64,7 +64,7 @@ NORM_BACKWARD(f32, float)
 NORM_BACKWARD(f64, double)
 
 static struct norm_block block_of(const struct dtn_strips *rows, bool weighs,
-                             char room[3][DTN_BLOCK_BYTES])
+                             char room[3][DTN_BLOCK_FLOATS])
 {
     return (struct norm_block){
         dtn_strips_load(rows, GRAD, room[0]),
@@ -75,7 +75,7 @@ static struct norm_block block_of(const struct dtn_strips *rows, bool weighs,
 static double total(struct dtn_strips *rows, enum dtn_total kind,
                     double middle)
 {
-    _Alignas(64) char room[DTN_BLOCK_BYTES];
+    _Alignas(64) char room[DTN_BLOCK_FLOATS];
     double sum = 0;
 
     for (bool on = dtn_strips_block(rows); on; on = dtn_strips_next_block(rows))
@@ -102,7 +102,7 @@ static void row_begin(struct dtn_strips *rows,
 static void row_total(struct dtn_strips *rows,
                       const struct dtn_norm_backward *norm, struct row *row)
 {
-    _Alignas(64) char room[3][DTN_BLOCK_BYTES];
+    _Alignas(64) char room[3][DTN_BLOCK_FLOATS];
     const bool wide = rows->how[IN].work == DTENSOR_F64;
     double d[DTN_BLOCK], dx[DTN_BLOCK];
 
@@ -121,7 +121,7 @@ static void row_made(struct dtn_strips *rows,
                      const struct dtn_norm_backward *norm, double count,
                      const struct row *row)
 {
-    _Alignas(64) char room[3][DTN_BLOCK_BYTES], buffer[DTN_BLOCK_BYTES];
+    _Alignas(64) char room[3][DTN_BLOCK_FLOATS], buffer[DTN_BLOCK_FLOATS];
     const bool wide = rows->how[IN].work == DTENSOR_F64;
     double part[2];
     int64_t at = 0;

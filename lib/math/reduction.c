@@ -29,6 +29,7 @@ struct reduction {
     enum dtn_reduction_kind kind;
     double p;
     double count;                 /* elements of a row                        */
+    void *room;                   /* see room.h                               */
     struct dtn_strips rows;
 };
 
@@ -399,7 +400,7 @@ static int64_t columns_logsumexp(const struct reduction *r)
         rows->row.empty || in->step == 1 || rows->outer.step[IN] != 1 ||
         columns.count < LEAST || !dtn_softmax_columns_ok(in->dtype))
         return 0;
-    count = dtn_logsumexp_columns(&columns, sum);
+    count = dtn_logsumexp_columns(&columns, sum, r->room);
     if (count)
         several_store(r, count, sum);
     return count;
@@ -427,12 +428,11 @@ static void row_reduce(struct reduction *r)
 /* Rows that lie apart, transposed to a buffer. */
 static void bundle_reduce(const struct reduction *r, int64_t count)
 {
-    _Alignas(64) char buffer[DTN_BUNDLE_BYTES];
     const struct dtn_array in = dtn_bundle_view(&r->rows, IN, count);
     const struct dtn_array out = dtn_bundle_view(&r->rows, OUT, count);
-    const struct dtn_array copy = dtn_bundle_take(&in, buffer);
+    const struct dtn_array copy = dtn_bundle_take(&in, r->room);
 
-    dtn_reduce_dims(r->kind, &out, &copy, r->p);
+    dtn_reduce_dims(r->kind, &out, &copy, r->p, NULL);
 }
 
 static void rows_reduce(struct reduction *r)
@@ -445,7 +445,8 @@ static void rows_reduce(struct reduction *r)
         count = columns_logsumexp(r);
         if (count)
             continue;
-        count = several ? several_width(r) : dtn_bundle_strips(&r->rows, IN);
+        count = several ? several_width(r)
+              : r->room ? dtn_bundle_strips(&r->rows, IN) : 0;
         if (several)
             several_reduce(r, several);
         else if (count)
@@ -456,11 +457,11 @@ static void rows_reduce(struct reduction *r)
 }
 
 void dtn_reduce_dims(enum dtn_reduction_kind kind, const struct dtn_array *out,
-                     const struct dtn_array *in, double p)
+                     const struct dtn_array *in, double p, void *room)
 {
     const struct dtn_array arrays[] = { dtn_array_expanded(out, in), *in };
     const unsigned dims = dtn_strips_reduced(out);
-    struct reduction r = { .kind = kind, .p = p, .count = 1 };
+    struct reduction r = { .kind = kind, .p = p, .count = 1, .room = room };
 
     for (int d = 0; d < in->ndim; d++)
         r.count *= dims >> d & 1 ? (double)in->shape[d] : 1;

@@ -36,18 +36,18 @@ bool dtn_reduction_ok(enum dtn_reduction_kind kind, enum dtensor_dtype dtype);
  * Of no elements the result is the neutral one: 0, 1, -inf or the least value
  * of the type.  Floats are added as f64 and rounded once; integers wrap around.
  * Order is for all types but complex ones, sums and products are not for bool,
- * and from MEAN and POWSUM on it takes a float.
+ * and from MEAN and POWSUM on it takes a float.  `room`: see room.h.
  */
 void dtn_reduce_dims(enum dtn_reduction_kind kind, const struct dtn_array *out,
-                     const struct dtn_array *in, double p);
+                     const struct dtn_array *in, double p, void *room);
 
 /* index = where the largest element (or the least) along dimension `dim` is,
  * the first of equal ones, a NaN before all; and `value` that element, or NULL.
  * Both have size 1 along `dim`; `index` is i64.  There is an element along
- * `dim`; no complex numbers.
+ * `dim`; no complex numbers.  `room`: see room.h.
  */
 void dtn_extreme(bool largest, const struct dtn_array *value,
                  const struct dtn_array *index, const struct dtn_array *in,
-                 int dim);
+                 int dim, void *room);
 
 #endif

@@ -113,19 +113,18 @@ static void rows_cumulate(struct dtn_strips *rows, bool product, int count)
 
 /* Rows that lie apart, transposed to a buffer and back. */
 static void bundle_cumulate(const struct dtn_strips *rows, bool product,
-                            int64_t count)
+                            int64_t count, void *room)
 {
-    _Alignas(64) char buffer[DTN_BUNDLE_BYTES];
     const struct dtn_array in = dtn_bundle_view(rows, 1, count);
     const struct dtn_array out = dtn_bundle_view(rows, 0, count);
-    const struct dtn_array copy = dtn_bundle_take(&in, buffer);
+    const struct dtn_array copy = dtn_bundle_take(&in, room);
 
-    dtn_cumulate(product, &copy, &copy, 1);
+    dtn_cumulate(product, &copy, &copy, 1, NULL);
     dtn_array_copy(&out, &copy);
 }
 
 void dtn_cumulate(bool product, const struct dtn_array *out,
-                  const struct dtn_array *in, int dim)
+                  const struct dtn_array *in, int dim, void *room)
 {
     const struct dtn_array arrays[] = { *out, *in };
     struct dtn_strips rows;
@@ -134,9 +133,10 @@ void dtn_cumulate(bool product, const struct dtn_array *out,
     dtn_strips_begin(&rows, arrays, 2, 1u << dim);
     for (bool more = dtn_strips_first(&rows); more;
          more = dtn_strips_skip(&rows, count)) {
-        count = out->dtype == in->dtype ? dtn_bundle_strips(&rows, 1) : 0;
+        count = room && out->dtype == in->dtype ? dtn_bundle_strips(&rows, 1)
+                                                : 0;
         if (count) {
-            bundle_cumulate(&rows, product, count);
+            bundle_cumulate(&rows, product, count, room);
             continue;
         }
         count = dtn_strips_beside(&rows) < ABREAST ? 1 : ABREAST;

@@ -78,8 +78,9 @@ void dtn_triangle(bool lower, int64_t diagonal, const struct dtn_array *out,
 
 /* out[i] = the sum, or the product, of in[0] .. in[i] along dimension `dim`.
  * Floats are computed as f64, integers wrap around.  `out` may be `in`.
+ * `room`: see room.h.
  */
 void dtn_cumulate(bool product, const struct dtn_array *out,
-                  const struct dtn_array *in, int dim);
+                  const struct dtn_array *in, int dim, void *room);
 
 #endif

@@ -25,7 +25,7 @@ enum { OUT, IN, MOST, SUM };
 static double row_total(struct dtn_strips *rows, int i, enum dtn_total kind,
                         double total, double middle)
 {
-    _Alignas(64) char buffer[DTN_BLOCK_BYTES];
+    _Alignas(64) char buffer[DTN_BLOCK_FLOATS];
 
     for (bool on = dtn_strips_block(rows); on; on = dtn_strips_next_block(rows))
         total = dtn_total(kind, rows->how[i].work,
@@ -44,7 +44,7 @@ static double row_sum(struct dtn_strips *rows, int i, double most)
 static void row_finish(struct dtn_strips *rows, bool logarithm, double most,
                        double sum)
 {
-    _Alignas(64) char from[DTN_BLOCK_BYTES], made[DTN_BLOCK_BYTES];
+    _Alignas(64) char from[DTN_BLOCK_FLOATS], made[DTN_BLOCK_FLOATS];
     const enum dtensor_dtype work = rows->how[IN].work;
     const double by[2] = { most, logarithm ? dtn_finish_log(work, sum)
                                            : 1 / sum };
@@ -139,19 +139,19 @@ static void row_softmax(struct dtn_strips *rows, bool logarithm)
 
 /* Rows that lie apart, transposed to a buffer and back. */
 static void bundle_softmax(const struct dtn_strips *rows, bool logarithm,
-                           int64_t count)
+                           int64_t count, void *room)
 {
-    _Alignas(64) char buffer[DTN_BUNDLE_BYTES];
     const struct dtn_array in = dtn_bundle_view(rows, IN, count);
     const struct dtn_array out = dtn_bundle_view(rows, OUT, count);
-    const struct dtn_array copy = dtn_bundle_take(&in, buffer);
+    const struct dtn_array copy = dtn_bundle_take(&in, room);
 
-    dtn_softmax(logarithm, &copy, &copy, 1);
+    dtn_softmax(logarithm, &copy, &copy, 1, NULL);
     dtn_array_copy(&out, &copy);
 }
 
 /* Columns beside each other, gone down at once; how many.  0: row by row. */
-static int64_t columns_softmax(const struct dtn_strips *rows, bool logarithm)
+static int64_t columns_softmax(const struct dtn_strips *rows, bool logarithm,
+                               void *room)
 {
     enum { LEAST = 8 };
     const struct dtn_storage *in = &rows->how[IN], *out = &rows->how[OUT];
@@ -164,19 +164,19 @@ static int64_t columns_softmax(const struct dtn_strips *rows, bool logarithm)
            in->dtype == out->dtype && dtn_softmax_columns_ok(in->dtype) &&
            rows->outer.step[IN] == 1 && rows->outer.step[OUT] == 1 &&
            columns.count >= LEAST
-               ? dtn_softmax_columns(logarithm, &columns) : 0;
+               ? dtn_softmax_columns(logarithm, &columns, room) : 0;
 }
 
 /* As many rows as are best done at once; how many. */
-static int64_t some_softmax(struct dtn_strips *rows, bool logarithm)
+static int64_t some_softmax(struct dtn_strips *rows, bool logarithm, void *room)
 {
-    int64_t count = columns_softmax(rows, logarithm);
+    int64_t count = columns_softmax(rows, logarithm, room);
 
     if (count)
         return count;
-    count = dtn_bundle_strips(rows, IN);
+    count = room ? dtn_bundle_strips(rows, IN) : 0;
     if (count) {
-        bundle_softmax(rows, logarithm, count);
+        bundle_softmax(rows, logarithm, count, room);
         return count;
     }
     row_softmax(rows, logarithm);
@@ -184,14 +184,14 @@ static int64_t some_softmax(struct dtn_strips *rows, bool logarithm)
 }
 
 void dtn_softmax(bool logarithm, const struct dtn_array *out,
-                 const struct dtn_array *in, int dim)
+                 const struct dtn_array *in, int dim, void *room)
 {
     const struct dtn_array arrays[] = { *out, *in };
     struct dtn_strips rows;
 
     dtn_strips_begin(&rows, arrays, 2, 1u << dim);
     for (bool more = dtn_strips_first(&rows); more;)
-        more = dtn_strips_skip(&rows, some_softmax(&rows, logarithm));
+        more = dtn_strips_skip(&rows, some_softmax(&rows, logarithm, room));
 }
 
 void dtn_softmax_sum(const struct dtn_array *sum, const struct dtn_array *in,
@@ -301,7 +301,7 @@ BACKWARD(f64, double)
 
 static double row_dot(struct dtn_strips *rows, bool logarithm)
 {
-    _Alignas(64) char room[2][DTN_BLOCK_BYTES];
+    _Alignas(64) char room[2][DTN_BLOCK_FLOATS];
     double term[DTN_BLOCK], sum = 0;
 
     for (bool on = dtn_strips_block(rows); on;
@@ -333,7 +333,7 @@ static const void *out_load(const struct dtn_strips *rows, bool logarithm,
 
 static void row_backward(struct dtn_strips *rows, bool logarithm, double sum)
 {
-    _Alignas(64) char room[3][DTN_BLOCK_BYTES], made[DTN_BLOCK_BYTES];
+    _Alignas(64) char room[3][DTN_BLOCK_FLOATS], made[DTN_BLOCK_FLOATS];
 
     for (bool on = dtn_strips_block(rows); on;
          on = dtn_strips_next_block(rows)) {

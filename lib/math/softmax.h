@@ -13,10 +13,10 @@
 #include <stdbool.h>
 
 /* out = softmax, or its logarithm, along dimension `dim`, of floats.  `out`
- * may be `in`.
+ * may be `in`.  `room`: see room.h.
  */
 void dtn_softmax(bool logarithm, const struct dtn_array *out,
-                 const struct dtn_array *in, int dim);
+                 const struct dtn_array *in, int dim, void *room);
 
 /* The passes.  `most` and `sum` have size 1 along the dimensions of a row and
  * are f32, or f64 for f64.  dtn_reduce_dims() with DTN_REDUCE_MAX gives `most`.

@@ -15,6 +15,7 @@
 #include "math/softmax_columns.h"
 #include "math/block.h"
 #include "math/functions.h"
+#include "math/room.h"
 #include "math/softmax_few.h"
 #include "math/totals.h"
 #include "math/widen.h"
@@ -100,6 +101,7 @@ struct tiles {
     _Alignas(64) char room[DTN_BLOCK * WIDE_BYTES];     /* for exponentials   */
                                                         /* that are not kept  */
 };
+_Static_assert(sizeof(struct tiles) <= DTN_ROOM_BYTES, "a room has place");
 
 bool dtn_softmax_columns_ok(enum dtensor_dtype dtype)
 {
@@ -290,33 +292,39 @@ static void tiles_begin(struct tiles *all, bool logarithm,
     most_begin(all);
 }
 
-int64_t dtn_softmax_columns(bool logarithm, const struct dtn_columns *columns)
+int64_t dtn_softmax_columns(bool logarithm, const struct dtn_columns *columns,
+                            void *room)
 {
-    struct tiles all;                     /* initialised as far as it is used */
+    struct tiles *all = room;             /* initialised as far as it is used */
 
     if (columns->n <= DTN_SOFTMAX_FEW && columns->in != columns->out)
         return dtn_softmax_few(logarithm, columns);
-    tiles_begin(&all, logarithm, columns);
-    if (!tiles_totals(&all))
+    if (!room)
         return 0;
-    for (int k = 0; k < all.count; k++)
-        tile_results(&all, &all.tile[k]);
-    return all.count * all.of.count;
+    tiles_begin(all, logarithm, columns);
+    if (!tiles_totals(all))
+        return 0;
+    for (int k = 0; k < all->count; k++)
+        tile_results(all, &all->tile[k]);
+    return all->count * all->of.count;
 }
 
-int64_t dtn_logsumexp_columns(const struct dtn_columns *columns, double sum[])
+int64_t dtn_logsumexp_columns(const struct dtn_columns *columns, double sum[],
+                              void *room)
 {
-    struct tiles all;                     /* initialised as far as it is used */
+    struct tiles *all = room;             /* initialised as far as it is used */
     int64_t count;
 
-    tiles_begin(&all, true, columns);
-    if (!tiles_totals(&all))
+    if (!room)
         return 0;
-    count = all.count * all.of.count;
+    tiles_begin(all, true, columns);
+    if (!tiles_totals(all))
+        return 0;
+    count = all->count * all->of.count;
     for (int64_t k = 0; k < count; k++)
-        sum[k] = all.total[k] +
-                 (all.kind == OF_F64
-                      ? ((const double *)(const void *)all.most)[k]
-                      : (double)((const float *)(const void *)all.most)[k]);
+        sum[k] = all->total[k] +
+                 (all->kind == OF_F64
+                      ? ((const double *)(const void *)all->most)[k]
+                      : (double)((const float *)(const void *)all->most)[k]);
     return count;
 }

@@ -25,15 +25,17 @@ struct dtn_columns {
 bool dtn_softmax_columns_ok(enum dtensor_dtype dtype);
 
 /* The first of the columns, with the bits that dtn_softmax() gives to rows.
- * Returns how many; 0: one of them has a NaN or an infinity that makes one, and
- * nothing was written.
+ * Returns how many; 0: one of them has a NaN or an infinity that makes one, or
+ * they need a room (room.h) and there is none, and nothing was written.
  */
-int64_t dtn_softmax_columns(bool logarithm, const struct dtn_columns *columns);
+int64_t dtn_softmax_columns(bool logarithm, const struct dtn_columns *columns,
+                            void *room);
 
 /* The logarithm of the sum of exponentials of some of the columns, how many as
  * above, at most DTN_SOFTMAX_COLUMNS; `out` is not used.
  */
 enum { DTN_SOFTMAX_COLUMNS = 256 };
-int64_t dtn_logsumexp_columns(const struct dtn_columns *columns, double sum[]);
+int64_t dtn_logsumexp_columns(const struct dtn_columns *columns, double sum[],
+                              void *room);
 
 #endif

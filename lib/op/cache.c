@@ -18,6 +18,7 @@
 #include "job/ctx.h"
 #include "job/slot.h"
 #include "layout/spec.h"
+#include "math/room.h"
 #include "mesh/mesh.h"
 #include "tensor/tensor.h"
 #include "dtensor.h"
@@ -47,6 +48,7 @@ struct decisions {
     enum dtensor_implied implied;                /* dtensor_op_implied()      */
     struct kept scratch[KINDS];                  /* by enum dtensor_memory    */
     struct kept work;                            /* of local functions        */
+    void *room;                                  /* dtn_op_math_room()        */
 };
 
 static struct decisions *decisions_of(const struct dtensor_ctx *ctx)
@@ -148,6 +150,7 @@ static void decisions_destroy(void *state)
 
     dtn_lru_clear(&decisions->lru, &decisions_kind);
     free(decisions->work.mem);
+    free(decisions->room);
     free(decisions);
 }
 
@@ -221,6 +224,15 @@ int dtn_op_workspace(const struct dtensor_mesh *mesh, size_t size, void **memp,
     }
     *memp = kept->mem;
     return 0;
+}
+
+void *dtn_op_math_room(struct dtensor_ctx *ctx)
+{
+    struct decisions *decisions = decisions_of(ctx);
+
+    if (!decisions->room)
+        decisions->room = aligned_alloc(WORK_ALIGN, DTN_ROOM_BYTES);
+    return decisions->room;
 }
 
 enum dtensor_implied dtn_op_implied(const struct dtensor_ctx *ctx)

@@ -60,6 +60,9 @@ int dtn_op_scratch(const struct dtensor_mesh *mesh, size_t size, void **memp,
 int dtn_op_workspace(const struct dtensor_mesh *mesh, size_t size, void **memp,
                      struct dtensor_error *err);
 
+/* The room of math/room.h, the same for all runs.  NULL: there is no memory. */
+void *dtn_op_math_room(struct dtensor_ctx *ctx);
+
 /* Drop all decisions: operators mean something else now. */
 void dtn_decisions_forget(struct dtensor_ctx *ctx);
 

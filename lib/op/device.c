@@ -122,10 +122,17 @@ void *dtn_op_room(const struct dtn_parts *parts, size_t bytes)
     return room;
 }
 
-/* All of them, or note what they need. */
-static void device_launch_all(struct dtn_op_device *device,
-                              struct dtn_launches *launches)
+/* Where launches are made. */
+static struct dtn_launches *made_by(const struct dtn_parts *parts)
 {
+    return &parts->device->launches;
+}
+
+/* All of the device's launches, or note what they need. */
+static void device_launch_all(struct dtn_op_device *device)
+{
+    struct dtn_launches *launches = &device->launches;
+
     device_needs(device, launches->bytes);
     for (int i = 0; i < launches->n; i++)
         dtn_op_launch(device, true, &launches->launch[i]);
@@ -135,13 +142,11 @@ void dtn_op_reduce(const struct dtn_parts *parts, enum dtn_reduction_kind kind,
                    const struct dtn_array *out, const struct dtn_array *in,
                    double p)
 {
-    struct dtn_launches launches;
-
     if (!parts->device)
-        dtn_reduce_dims(kind, out, in, p);
+        dtn_reduce_dims(kind, out, in, p, parts->room);
     else if (dtn_launch_reduce(kind, out, in, p, device_work(parts->device),
-                               &launches))
-        device_launch_all(parts->device, &launches);
+                               made_by(parts)))
+        device_launch_all(parts->device);
     else
         parts->device->lacks = true;
 }
@@ -150,27 +155,23 @@ void dtn_op_softmax(const struct dtn_parts *parts, bool logarithm,
                     const struct dtn_array *out, const struct dtn_array *in,
                     int dim)
 {
-    struct dtn_launches launches;
-
     if (!parts->device) {
-        dtn_softmax(logarithm, out, in, dim);
+        dtn_softmax(logarithm, out, in, dim, parts->room);
         return;
     }
     dtn_launch_softmax(logarithm, out, in, dim, device_work(parts->device),
-                       &launches);
-    device_launch_all(parts->device, &launches);
+                       made_by(parts));
+    device_launch_all(parts->device);
 }
 
 void dtn_op_norm(const struct dtn_parts *parts, const struct dtn_norm *norm)
 {
-    struct dtn_launches launches;
-
     if (!parts->device) {
         dtn_norm(norm);
         return;
     }
-    dtn_launch_norm(norm, device_work(parts->device), &launches);
-    device_launch_all(parts->device, &launches);
+    dtn_launch_norm(norm, device_work(parts->device), made_by(parts));
+    device_launch_all(parts->device);
 }
 
 void dtn_op_softmax_finish(const struct dtn_parts *parts,
@@ -179,28 +180,24 @@ void dtn_op_softmax_finish(const struct dtn_parts *parts,
                            const struct dtn_array *most,
                            const struct dtn_array *sum, int dim)
 {
-    struct dtn_launches launches;
-
     if (!parts->device) {
         dtn_softmax_finish(false, out, in, most, sum);
         return;
     }
     dtn_launch_softmax_finish(out, in, most, sum, dim,
-                              device_work(parts->device), &launches);
-    device_launch_all(parts->device, &launches);
+                              device_work(parts->device), made_by(parts));
+    device_launch_all(parts->device);
 }
 
 void dtn_op_cross_entropy(const struct dtn_parts *parts,
                           const struct dtn_row_loss *of)
 {
-    struct dtn_launches launches;
-
     if (!parts->device) {
         dtn_cross_entropy(of);
         return;
     }
-    dtn_launch_cross_entropy(of, device_work(parts->device), &launches);
-    device_launch_all(parts->device, &launches);
+    dtn_launch_cross_entropy(of, device_work(parts->device), made_by(parts));
+    device_launch_all(parts->device);
 }
 
 void dtn_op_extreme(const struct dtn_parts *parts, bool largest,
@@ -208,15 +205,13 @@ void dtn_op_extreme(const struct dtn_parts *parts, bool largest,
                     const struct dtn_array *index,
                     const struct dtn_array *in, int dim)
 {
-    struct dtn_launches launches;
-
     if (!parts->device) {
-        dtn_extreme(largest, value, index, in, dim);
+        dtn_extreme(largest, value, index, in, dim, parts->room);
         return;
     }
     dtn_launch_extreme(largest, value, index, in, dim,
-                       device_work(parts->device), &launches);
-    device_launch_all(parts->device, &launches);
+                       device_work(parts->device), made_by(parts));
+    device_launch_all(parts->device);
 }
 
 void dtn_op_softmax_backward(const struct dtn_parts *parts, bool logarithm,
@@ -224,30 +219,26 @@ void dtn_op_softmax_backward(const struct dtn_parts *parts, bool logarithm,
                              const struct dtn_array *grad,
                              const struct dtn_array *out, int dim)
 {
-    struct dtn_launches launches;
-
     if (!parts->device) {
         dtn_softmax_backward(logarithm, in_grad, grad, out, dim);
         return;
     }
     dtn_launch_softmax_backward(logarithm, in_grad, grad, out, dim,
-                                device_work(parts->device), &launches);
-    device_launch_all(parts->device, &launches);
+                                device_work(parts->device), made_by(parts));
+    device_launch_all(parts->device);
 }
 
 void dtn_op_norm_backward(const struct dtn_parts *parts,
                           const struct dtn_norm_backward *norm)
 {
     struct dtn_norm_backward here = *norm;
-    struct dtn_launches launches;
-
     here.sums = parts->work;
     if (!parts->device) {
         dtn_norm_backward(&here);
         return;
     }
-    dtn_launch_norm_backward(norm, device_work(parts->device), &launches);
-    device_launch_all(parts->device, &launches);
+    dtn_launch_norm_backward(norm, device_work(parts->device), made_by(parts));
+    device_launch_all(parts->device);
 }
 
 /* --------------------------------------------------------------- index --- */
@@ -429,7 +420,7 @@ void dtn_op_cumulate(const struct dtn_parts *parts, bool product,
                       dtn_launch_cumulate(product, out, in, dim, &launch),
                       &launch);
     else
-        dtn_cumulate(product, out, in, dim);
+        dtn_cumulate(product, out, in, dim, parts->room);
 }
 
 /* If the caller only asks, nothing is launched: all types have kernels. */

@@ -9,6 +9,7 @@
 #ifndef DTN_OP_DEVICE_H
 #define DTN_OP_DEVICE_H
 
+#include "cuda/compute_rows.h"
 #include "math/array.h"
 #include "math/norm.h"
 #include "math/pointwise.h"
@@ -33,6 +34,8 @@ struct dtn_op_device {
     size_t taken;                 /* of these by the local function           */
     int rc;                       /* of what was launched: 0, DTN_LAUNCHED or */
                                   /* a code, after which nothing is launched  */
+    struct dtn_launches launches; /* being made: 20 KiB, not for the stack of */
+                                  /* each function                            */
 };
 
 /* Launch it, or note that there is no kernel. */

@@ -213,7 +213,7 @@ int dtn_infer(const struct dtensor_op_call *call,
 {
     const struct dtn_rule *rule = NULL;
     struct dtn_inferred made = { .nout = 0 };
-    struct dtn_costs_of model;
+    struct dtn_costs_of *model = NULL;
     struct dtn_costs own;
     int rc = inputs_check(call, err);
 
@@ -223,17 +223,20 @@ int dtn_infer(const struct dtensor_op_call *call,
         rc = dtn_types_check(rule, call, err);
     if (rc != 0)
         return rc;
-    if (!costs)
-        dtn_costs_model(call->in[0].mesh, &model, &own);
-    if (!costs)
+    if (!costs) {
+        model = malloc(sizeof *model);         /* 40 KiB: not for the stack   */
+        if (!model)
+            return dtn_fail_nomem(err, "op", sizeof *model);
+        dtn_costs_model(call->in[0].mesh, model, &own);
         costs = &own;
+    }
     rc = rule->engine == DTN_BY_VIEW || rule->engine == DTN_BY_STACK
        ? infer_whole(call, rule, costs, &made, err)
        : infer_letters(call, rule, costs, &made, err);
-    if (rc != 0)
-        return rc;
-    if (costs == &own && made.cost == HUGE_VAL)
-        made.cost = moved_cost(call, &made, &model.cost);
-    *inferred = made;
-    return 0;
+    if (rc == 0 && model && made.cost == HUGE_VAL)
+        made.cost = moved_cost(call, &made, &model->cost);
+    free(model);
+    if (rc == 0)
+        *inferred = made;
+    return rc;
 }

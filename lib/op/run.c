@@ -197,6 +197,7 @@ static int run_local(const struct running *run, struct dtensor *const out[],
     }
     if (rc != 0)
         return rc;
+    parts.room = dtn_op_math_room(run->mesh->ctx);
     if (b->kernels)
         return dtn_op_run_kernels(b->local, &parts, err);
     return b->staged ? dtn_op_staged(b, &parts, err)

@@ -35,13 +35,15 @@ static int permute_compare(const void *a, const void *b)
 
 static int permute_sort(struct dtn_permute *permute, struct dtensor_error *err)
 {
-    struct permute_key keys[PERMUTE_SORTED];
     uint32_t word[4];
     const size_t n = (size_t)permute->n;
+    struct permute_key *keys = malloc(n * sizeof *keys);
 
-    permute->sorted = malloc(n * sizeof *permute->sorted);
-    if (!permute->sorted)
-        return dtn_fail_nomem(err, "randperm", n * sizeof *permute->sorted);
+    permute->sorted = keys ? malloc(n * sizeof *permute->sorted) : NULL;
+    if (!permute->sorted) {
+        free(keys);
+        return dtn_fail_nomem(err, "randperm", n * sizeof *keys);
+    }
     for (size_t i = 0; i < n; i++) {
         const struct dtn_counter at = { permute->block, i, true };
 
@@ -53,6 +55,7 @@ static int permute_sort(struct dtn_permute *permute, struct dtensor_error *err)
     qsort(keys, n, sizeof keys[0], permute_compare);
     for (size_t i = 0; i < n; i++)
         permute->sorted[i] = keys[i].index;
+    free(keys);
     return 0;
 }
 

@@ -2,6 +2,7 @@
 #ifndef DTN_REDIST_COST_H
 #define DTN_REDIST_COST_H
 
+#include "redist/graph.h"
 #include "sched/model.h"
 #include "dtensor.h"
 
@@ -28,6 +29,7 @@ struct dtn_cost_kept {
         unsigned to;              /* the placement after, which it is, and    */
                                   /* the type of an element                   */
     } step[DTN_COST_STEPS];       /* by a hash                                */
+    struct dtn_route_graph graph; /* for dtn_route_min_cost()                 */
 };
 
 /* The constants for one mesh; sched/model.c says where each comes from. */

@@ -7,10 +7,12 @@
  * never visited, because a path through them costs more than a path that is
  * known already: what it costs up to there, and at least from there on.
  */
+#include "base/compiler.h"
 #include "layout/placement.h"
 #include "layout/spec.h"
 #include "mesh/mesh.h"
 #include "redist/cost.h"
+#include "redist/graph.h"
 #include "redist/predict.h"
 #include "redist/route.h"
 #include "dtensor.h"
@@ -19,34 +21,12 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum {
-    PLACES_MAX = 729,             /* 3 choices along 6 mesh dimensions        */
-    PLACES_FEW = 128,            /* up to here other shards are tried as well */
-    CHOICES_MAX = 3 + 2 * DTENSOR_MAX_DIMS
-};
-
-struct graph {
-    const struct dtn_cost *cost;
-    const struct dtensor_spec *src;
-    const struct dtensor_spec *spec;          /* the target                   */
-    int ndim;
-    int n[DTENSOR_MAX_DIMS];                  /* choices along each dimension */
-    struct dtensor_placement choice[DTENSOR_MAX_DIMS][CHOICES_MAX];
-    int nplaces, goal;                        /* nodes; the target's number   */
-    bool chosen;                              /* some lengths were chosen     */
-    double limit_ns;                          /* paths as long are of no use  */
-    double ns[PLACES_MAX];                   /* from the source; < 0: unknown */
-    double left[PLACES_MAX];      /* to the target, at least; < 0: unknown    */
-    short from[PLACES_MAX];                   /* the place before             */
-    bool done[PLACES_MAX];                    /* its distance is final        */
-    short open[PLACES_MAX];                   /* that are reached, not done   */
-    int nopen;                                /* entries                      */
-};
+enum { PLACES_FEW = 128 };      /* up to here other shards are tried as well */
 
 /* -------------------------------------------------------------- choices --- */
 
 /* The index of a choice, added if it is new. */
-static int graph_choice(struct graph *g, int m,
+static int graph_choice(struct dtn_route_graph *g, int m,
                         const struct dtensor_placement *p)
 {
     int i = 0;
@@ -60,20 +40,21 @@ static int graph_choice(struct graph *g, int m,
     return i;
 }
 
-static int graph_count(const struct graph *g)
+static int graph_count(const struct dtn_route_graph *g)
 {
     int64_t places = 1;
 
     for (int m = 0; m < g->ndim; m++)
         places *= g->n[m];
-    return places > PLACES_MAX ? -1 : (int)places;
+    return places > DTN_PLACES_MAX ? -1 : (int)places;
 }
 
 /* The choices along each dimension: the source's placement, the target's, R,
  * and, while they are few, plain shards of tensor dimensions that the target
  * cuts.
  */
-static void graph_choices(struct graph *g, const struct dtensor_spec *src,
+static void graph_choices(struct dtn_route_graph *g,
+                          const struct dtensor_spec *src,
                           const struct dtensor_spec *dst)
 {
     static const struct dtensor_placement whole = {
@@ -106,7 +87,7 @@ static void graph_choices(struct graph *g, const struct dtensor_spec *src,
 
 /* --------------------------------------------------------------- search --- */
 
-static void graph_place(const struct graph *g, int place,
+static void graph_place(const struct dtn_route_graph *g, int place,
                         struct dtensor_placement placement[])
 {
     for (int m = g->ndim - 1; m >= 0; m--) {
@@ -116,7 +97,7 @@ static void graph_place(const struct graph *g, int place,
 }
 
 /* The number of a node; every placement of it must be a choice. */
-static int graph_number(struct graph *g,
+static int graph_number(struct dtn_route_graph *g,
                         const struct dtensor_placement placement[])
 {
     int place = 0;
@@ -126,7 +107,7 @@ static int graph_number(struct graph *g,
     return place;
 }
 
-static struct dtensor_spec graph_spec(const struct graph *g,
+static struct dtensor_spec graph_spec(const struct dtn_route_graph *g,
                                       const struct dtensor_placement now[])
 {
     struct dtensor_spec spec = *g->spec;
@@ -136,7 +117,7 @@ static struct dtensor_spec graph_spec(const struct graph *g,
 }
 
 /* Do the chosen lengths fit? */
-static bool graph_fits(const struct graph *g,
+static bool graph_fits(const struct dtn_route_graph *g,
                        const struct dtensor_placement now[])
 {
     struct dtensor_spec spec;
@@ -152,7 +133,7 @@ static bool graph_fits(const struct graph *g,
  * have changed.  A term of an average is the full value on every rank, so any
  * path is right.
  */
-static bool graph_term(const struct graph *g,
+static bool graph_term(const struct dtn_route_graph *g,
                        const struct dtensor_placement now[], int m,
                        const struct dtensor_placement *to)
 {
@@ -171,7 +152,7 @@ static bool graph_term(const struct graph *g,
 }
 
 /* May dimension m change in this way? */
-static bool graph_legal(const struct graph *g,
+static bool graph_legal(const struct dtn_route_graph *g,
                         const struct dtensor_placement now[], int m,
                         const struct dtensor_placement *to)
 {
@@ -187,7 +168,7 @@ static bool graph_legal(const struct graph *g,
 }
 
 /* What is left from node `to` on at least; less than rounding changes. */
-static double graph_left(struct graph *g, int to,
+static double graph_left(struct dtn_route_graph *g, int to,
                          const struct dtensor_placement now[])
 {
     if (g->left[to] < 0)
@@ -200,7 +181,7 @@ static double graph_left(struct graph *g, int to,
 /* Make choice c of dimension m, which leads from `place` to `to`; `next` is
  * `to`, for as long as this takes.
  */
-static void graph_step(struct graph *g, int place,
+static void graph_step(struct dtn_route_graph *g, int place,
                        const struct dtn_step_from *from, int m, int c, int to,
                        const struct dtensor_placement next[])
 {
@@ -222,7 +203,7 @@ static void graph_step(struct graph *g, int place,
         g->limit_ns = ns;
 }
 
-static void graph_relax(struct graph *g, int place)
+static void graph_relax(struct dtn_route_graph *g, int place)
 {
     struct dtensor_placement now[DTENSOR_MAX_DIMS], next[DTENSOR_MAX_DIMS];
     struct dtn_step_from from;
@@ -250,7 +231,7 @@ static void graph_relax(struct graph *g, int place)
 }
 
 /* Take the nearest open node, of equal ones the first; -1: there is none. */
-static int graph_nearest(struct graph *g)
+static int graph_nearest(struct dtn_route_graph *g)
 {
     int best = 0, place;
 
@@ -270,7 +251,7 @@ static int graph_nearest(struct graph *g)
 /* The path to `goal`, which has at most one hop for each node, in forward
  * order.  False if it has too many hops.
  */
-static bool graph_path(const struct graph *g, int goal, int start,
+static bool graph_path(const struct dtn_route_graph *g, int goal, int start,
                        struct dtn_route *route)
 {
     int hops = 0;
@@ -285,44 +266,65 @@ static bool graph_path(const struct graph *g, int goal, int start,
     return true;
 }
 
-void dtn_route_min_cost(const struct dtn_cost *cost,
-                        const struct dtensor_spec *src,
-                        const struct dtensor_spec *dst, double limit_ns,
-                        struct dtn_route *route)
+static void graph_search(struct dtn_route_graph *g, const struct dtn_cost *cost,
+                         const struct dtensor_spec *src,
+                         const struct dtensor_spec *dst, double limit_ns,
+                         struct dtn_route *route)
 {
-    struct graph g;                    /* large: only what is used is set     */
     int start, place;
 
-    g.cost = cost;
-    g.src = src;
-    g.spec = dst;
-    g.ndim = dst->mesh->ndim;
-    graph_choices(&g, src, dst);
-    if (g.nplaces < 0) {
+    g->cost = cost;
+    g->src = src;
+    g->spec = dst;
+    g->ndim = dst->mesh->ndim;
+    graph_choices(g, src, dst);
+    if (g->nplaces < 0) {
         route->refused = "more than 729 placements to search";
         return;
     }
-    for (int p = 0; p < g.nplaces; p++) {
-        g.ns[p] = g.left[p] = -1;
-        g.done[p] = false;
+    for (int p = 0; p < g->nplaces; p++) {
+        g->ns[p] = g->left[p] = -1;
+        g->done[p] = false;
     }
-    start = graph_number(&g, src->placement);
-    g.goal = graph_number(&g, dst->placement);
-    g.ns[start] = 0;
-    g.open[0] = (short)start;
-    g.nopen = 1;
-    g.limit_ns = limit_ns;
-    while ((place = graph_nearest(&g)) >= 0 && place != g.goal) {
-        g.done[place] = true;
-        if (g.ns[place] + g.left[place] < g.limit_ns)
-            graph_relax(&g, place);
+    start = graph_number(g, src->placement);
+    g->goal = graph_number(g, dst->placement);
+    g->ns[start] = 0;
+    g->open[0] = (short)start;
+    g->nopen = 1;
+    g->limit_ns = limit_ns;
+    while ((place = graph_nearest(g)) >= 0 && place != g->goal) {
+        g->done[place] = true;
+        if (g->ns[place] + g->left[place] < g->limit_ns)
+            graph_relax(g, place);
     }
     if (place < 0 && !isinf(limit_ns))
         route->slower = true;
     else if (place < 0)
         route->refused = "the chosen lengths do not fit on any such route";
-    else if (!graph_path(&g, g.goal, start, route))
+    else if (!graph_path(g, g->goal, start, route))
         route->refused = "it has more than 16 steps";
     else
-        route->ns = g.ns[place];
+        route->ns = g->ns[place];
+}
+
+/* The graph has 20 KiB: where costs are kept it is there, not on the stack. */
+static DTN_NOINLINE void graph_here(const struct dtn_cost *cost,
+                                    const struct dtensor_spec *src,
+                                    const struct dtensor_spec *dst,
+                                    double limit_ns, struct dtn_route *route)
+{
+    struct dtn_route_graph g;          /* only what is used is set            */
+
+    graph_search(&g, cost, src, dst, limit_ns, route);
+}
+
+void dtn_route_min_cost(const struct dtn_cost *cost,
+                        const struct dtensor_spec *src,
+                        const struct dtensor_spec *dst, double limit_ns,
+                        struct dtn_route *route)
+{
+    if (cost->kept)
+        graph_search(&cost->kept->graph, cost, src, dst, limit_ns, route);
+    else
+        graph_here(cost, src, dst, limit_ns, route);
 }

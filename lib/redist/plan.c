@@ -150,6 +150,27 @@ static void redist_chosen(struct dtensor_plan *r, const struct dtn_cost *cost,
         r->step[i].ns = dtn_cost_phase(cost, &r->step[i].phase);
 }
 
+/* An empty plan of a route.  Its phases, 700 bytes each, do not go on the
+ * stack.
+ */
+static int redist_of_route(const struct dtn_route *route,
+                           const struct dtensor_spec *src,
+                           const struct dtensor_spec *dst,
+                           struct dtensor_plan **planp,
+                           struct dtensor_error *err)
+{
+    const size_t size = (size_t)(route->nphases + 1) * sizeof(struct dtn_phase);
+    struct dtn_phase *phase = malloc(size);
+    int rc;
+
+    if (!phase)
+        return dtn_fail_nomem(err, "redistribute", size);
+    rc = redist_new(src, dst, DTN_NO_ROOT, phase,
+                    dtn_route_phases(route, src, dst, phase), planp, err);
+    free(phase);
+    return rc;
+}
+
 /* Choose a route and make an empty plan of it. */
 static int redist_route(const struct dtensor_spec *src,
                         const struct dtensor_spec *dst,
@@ -158,20 +179,18 @@ static int redist_route(const struct dtensor_spec *src,
 {
     const struct dtn_redistribute_conf *conf =
         &dst->mesh->ctx->world.cluster->redistribute;
-    struct dtn_phase phase[DTN_ROUTE_PHASES_MAX];
     enum dtensor_route want = options->route ? options->route : conf->planner;
     uint64_t bound = options->max_scratch ? options->max_scratch
                                           : conf->max_scratch_bytes;
     struct dtn_routes routes;
     struct dtn_cost cost;
-    int n, rc;
+    int rc;
 
     dtn_cost_init(dst->mesh, &cost);
     rc = dtn_routes_find(&cost, src, dst, want, bound, &routes, err);
     if (rc != 0)
         return rc;
-    n = dtn_route_phases(&routes.route[routes.chosen], src, dst, phase);
-    rc = redist_new(src, dst, DTN_NO_ROOT, phase, n, planp, err);
+    rc = redist_of_route(&routes.route[routes.chosen], src, dst, planp, err);
     if (rc != 0)
         return rc;
     redist_chosen(*planp, &cost, &routes, bound);

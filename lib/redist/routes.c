@@ -103,6 +103,14 @@ static double cross_cost(const struct dtn_cost *cost,
 
 /* --------------------------------------------------------------- phases --- */
 
+/* The placements after a hop. */
+static void route_hop(const struct dtn_route *route, int i,
+                      struct dtensor_spec *to)
+{
+    memcpy(to->placement, route->hop[i],
+           (size_t)to->mesh->ndim * sizeof to->placement[0]);
+}
+
 int dtn_route_phases(const struct dtn_route *route,
                      const struct dtensor_spec *src,
                      const struct dtensor_spec *dst,
@@ -115,42 +123,59 @@ int dtn_route_phases(const struct dtn_route *route,
         return dtn_cross_phases(src, dst, phase);
 
     for (int i = 0; i < route->nhops; i++) {
-        memcpy(to.placement, route->hop[i],
-               (size_t)dst->mesh->ndim * sizeof to.placement[0]);
+        route_hop(route, i, &to);
         n += dtn_phases(&from, &to, phase + n);
         from = to;
     }
     return n;
 }
 
-/* Count phases, and the bytes of the results between exchanges, which use two
- * buffers in turn.
- */
+/* Results between exchanges, which use two buffers in turn. */
+struct between {
+    double bytes;                 /* of the last result                       */
+    double most[2];               /* of those in each buffer                  */
+    int turn;                     /* the buffer of the next one               */
+};
+
+/* Count phases, and the bytes of the results between them. */
+static void phases_measure(const struct dtn_phase phase[], int n,
+                           struct dtn_route *route, struct between *between)
+{
+    const double elem = (double)dtensor_dtype_size(phase[0].dst.dtype);
+
+    for (int i = 0; i < n; i++) {
+        double *most = &between->most[between->turn];
+
+        route->nsums += phase[i].kind == DTN_PHASE_REDUCE ||
+                        dtn_phase_folds(&phase[i]);
+        if (route->nphases++ > 0 && phase[i].kind == DTN_PHASE_EXCHANGE) {
+            *most = fmax(*most, between->bytes);
+            between->turn = !between->turn;
+        }
+        between->bytes = elem * (double)dtn_max_numel(&phase[i].dst);
+    }
+}
+
+/* Hop by hop: the phases of all would need 32 KiB. */
 static void route_measure(const struct dtensor_spec *src,
                           const struct dtensor_spec *dst,
                           struct dtn_route *route)
 {
-    struct dtn_phase phase[DTN_ROUTE_PHASES_MAX];
-    const double elem = (double)dtensor_dtype_size(dst->dtype);
-    double most[2] = { 0, 0 };
-    int turn = 0;
+    struct dtn_phase phase[DTN_CROSS_PHASES_MAX];
+    struct dtensor_spec from = *src, to = *dst;
+    struct between between = { .turn = 0 };
+    const bool cross = src->mesh != dst->mesh;
 
-    route->nphases = dtn_route_phases(route, src, dst, phase);
-    route->nsums = 0;
-    for (int i = 0; i < route->nphases; i++) {
-        double bytes;
-
-        route->nsums += phase[i].kind == DTN_PHASE_REDUCE ||
-                        dtn_phase_folds(&phase[i]);
-        if (i + 1 == route->nphases ||
-            phase[i + 1].kind != DTN_PHASE_EXCHANGE)
-            continue;
-        bytes = elem * (double)dtn_max_numel(&phase[i].dst);
-        if (bytes > most[turn])
-            most[turn] = bytes;
-        turn = !turn;
+    route->nphases = route->nsums = 0;
+    for (int i = 0; i < (cross ? 1 : route->nhops); i++) {
+        if (!cross)
+            route_hop(route, i, &to);
+        phases_measure(phase, cross ? dtn_cross_phases(src, dst, phase)
+                                    : dtn_phases(&from, &to, phase),
+                       route, &between);
+        from = to;
     }
-    route->scratch = most[0] + most[1];
+    route->scratch = between.most[0] + between.most[1];
 }
 
 /* Does no route need more?  A result between two exchanges is a part. */

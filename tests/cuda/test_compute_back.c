@@ -13,6 +13,7 @@
 #include "cuda/compute_rows.h"
 #include "math/norm_backward.h"
 #include "math/reduction.h"
+#include "math/room.h"
 #include "math/select.h"
 #include "math/softmax.h"
 #include "dtensor.h"
@@ -25,6 +26,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+static _Alignas(64) char lent[DTN_ROOM_BYTES];
 
 static uint64_t seed;
 
@@ -268,7 +271,7 @@ static bool extreme_is(int engine, enum dtensor_dtype t, int n)
     shape[dim] = 1;
     call_outputs(&seed, &call, t, ndim, shape, false);
     call_outputs(&seed, &place, DTENSOR_I64, ndim, shape, false);
-    dtn_extreme(n % 2, &call.want, &place.want, &call.in[0], dim);
+    dtn_extreme(n % 2, &call.want, &place.want, &call.in[0], dim, lent);
     dtn_launch_extreme(n % 2, &call.got, &place.got, &call.in[0], dim, NULL,
                        &launches);
     memory = room();
@@ -375,7 +378,7 @@ static bool cumulate_is(int engine, enum dtensor_dtype t, int n)
 
     call.in[0] = drawn(t, ndim, shape, n % 4 == 0);
     call_outputs(&seed, &call, t, ndim, shape, n % 3 == 0);
-    dtn_cumulate(n % 2, &call.want, &call.in[0], dim);
+    dtn_cumulate(n % 2, &call.want, &call.in[0], dim, lent);
     dtn_launch_cumulate(n % 2, &call.got, &call.in[0], dim, &launch);
     engine_run(engine, &launch);
     right = call_same(n % 2 ? "cumprod" : "cumsum", &call, false);

@@ -15,6 +15,7 @@
 #include "math/norm.h"
 #include "math/order.h"
 #include "math/reduction.h"
+#include "math/room.h"
 #include "math/select.h"
 #include "math/softmax.h"
 #include "dtensor.h"
@@ -29,6 +30,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static _Alignas(64) char room[DTN_ROOM_BYTES];
 
 enum { CALLS = 6 };
 
@@ -76,7 +79,7 @@ static bool reduce_is(int engine, enum dtn_reduction_kind kind, double p,
     memory = aligned_alloc(64, launches.bytes + 64);
     dtn_launch_reduce(kind, &call->got, call->at[0], p, memory, &launches);
     launches_run(engine, &launches);
-    dtn_reduce_dims(kind, &call->want, call->at[0], p);
+    dtn_reduce_dims(kind, &call->want, call->at[0], p, room);
     snprintf(what, sizeof what, "reduction %d with %g as %s", (int)kind, p,
              engine_name(engine));
     right = call_same(what, call, kind == DTN_REDUCE_MAX
@@ -168,7 +171,7 @@ static void test_softmax(int engine)
         dtn_launch_softmax(n / 4 % 2, &call.got, call.at[0], dim, memory,
                            &launches);
         launches_run(engine, &launches);
-        dtn_softmax(n / 4 % 2, &call.want, call.at[0], dim);
+        dtn_softmax(n / 4 % 2, &call.want, call.at[0], dim, room);
         right = call_same("softmax", &call, false) && right;
         free(memory);
         call_end(&call);

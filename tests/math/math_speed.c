@@ -8,6 +8,7 @@
 #include "math/norm.h"
 #include "math/pointwise.h"
 #include "math/reduction.h"
+#include "math/room.h"
 #include "math/softmax.h"
 #include "dtensor.h"
 
@@ -15,6 +16,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+
+static _Alignas(64) char room[DTN_ROOM_BYTES];
 
 enum { ROWS = 64, COLUMNS = 1024, COUNT = ROWS * COLUMNS, SIDE = 512 };
 
@@ -52,7 +55,7 @@ static void run_softmax(int unused)
 {
     const struct dtn_array x = array_of(a, shape), to = array_of(out, shape);
 
-    dtn_softmax(false, &to, &x, 1);
+    dtn_softmax(false, &to, &x, 1, room);
 }
 
 static void run_norm(int unused)
@@ -72,7 +75,7 @@ static void run_sum(int along_rows)
     const struct dtn_array x = array_of(a, shape);
     const struct dtn_array to = array_of(less, along_rows ? column : row);
 
-    dtn_reduce_dims(DTN_REDUCE_SUM, &to, &x, 0);
+    dtn_reduce_dims(DTN_REDUCE_SUM, &to, &x, 0, room);
 }
 
 static void run_matmul(int flags)

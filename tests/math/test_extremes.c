@@ -9,6 +9,7 @@
  */
 #include "math/reduction.h"
 #include "math/block.h"
+#include "math/room.h"
 #include "math/totals.h"
 #include "math/width.h"
 #include "base/dtype.h"
@@ -21,6 +22,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+
+static _Alignas(64) char room[DTN_ROOM_BYTES];
 
 static uint64_t seed;
 
@@ -57,7 +60,7 @@ static int extreme_wrong(enum dtensor_dtype dtype, bool largest)
     shape[dim] = 1;
     at = sample_new(&seed, DTENSOR_I64, ndim, shape, rand_below(&seed, 2));
     value = sample_new(&seed, dtype, ndim, shape, rand_below(&seed, 2));
-    dtn_extreme(largest, &value, &at, &in, dim);
+    dtn_extreme(largest, &value, &at, &in, dim, room);
     for (bool more = dtn_array_count(&at) > 0; more;
          more = sample_next(&at, index)) {
         int64_t found[DTENSOR_MAX_DIMS];

@@ -9,6 +9,7 @@
  */
 #include "math/reduction.h"
 #include "math/block.h"
+#include "math/room.h"
 #include "math/totals.h"
 #include "math/width.h"
 #include "base/dtype.h"
@@ -21,6 +22,8 @@
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
+
+static _Alignas(64) char room[DTN_ROOM_BYTES];
 
 static uint64_t seed;
 
@@ -189,7 +192,7 @@ static int call_wrong(enum dtn_reduction_kind kind, enum dtensor_dtype dtype,
     out = sample_new(&seed, truth ? DTENSOR_BOOL : dtype, ndim, less,
                      rand_below(&seed, 2));
     sample_fill(&seed, &in, special);
-    dtn_reduce_dims(kind, &out, &in, p);
+    dtn_reduce_dims(kind, &out, &in, p, room);
     for (bool more = dtn_array_count(&out) > 0; more;
          more = sample_next(&out, index))
         wrong += !result_is_right(kind, p, &out, &in, index);
@@ -231,11 +234,11 @@ static void test_complex(void)
                                                    two);
     struct dtn_array to = dtn_array_packed(sum, DTENSOR_C128, 1, one);
 
-    dtn_reduce_dims(DTN_REDUCE_SUM, &to, &from, 0);
+    dtn_reduce_dims(DTN_REDUCE_SUM, &to, &from, 0, room);
     to.data = mean;
-    dtn_reduce_dims(DTN_REDUCE_MEAN, &to, &from, 0);
+    dtn_reduce_dims(DTN_REDUCE_MEAN, &to, &from, 0, room);
     to.data = product;
-    dtn_reduce_dims(DTN_REDUCE_PROD, &to, &from, 0);
+    dtn_reduce_dims(DTN_REDUCE_PROD, &to, &from, 0, room);
     ok(sum[0] == 4 && sum[1] == 1 && mean[0] == 2 && mean[1] == 0.5 &&
        product[0] == 5 && product[1] == 5,
        "1 + 2i and 3 - i have the sum 4 + i and the product 5 + 5i");
@@ -316,7 +319,7 @@ static double empty_of(enum dtn_reduction_kind kind, enum dtensor_dtype dtype)
     const struct dtn_array in = dtn_array_packed(NULL, dtype, 1, none);
     const struct dtn_array out = dtn_array_packed(&result, dtype, 1, one);
 
-    dtn_reduce_dims(kind, &out, &in, 2);
+    dtn_reduce_dims(kind, &out, &in, 2, room);
     return dtn_load(dtype, &result, 0);
 }
 
@@ -355,7 +358,7 @@ static void test_size_of_zero(int width)
             const struct dtn_array out = dtn_array_packed(&result, DTENSOR_F64,
                                                           1, one);
 
-            dtn_reduce_dims(DTN_REDUCE_NORM, &out, &in, powers[p]);
+            dtn_reduce_dims(DTN_REDUCE_NORM, &out, &in, powers[p], room);
             right = right && result == 0 && !signbit(result);
         }
     ok(right, "width %d: the size of -0 is 0", width);

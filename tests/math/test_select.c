@@ -7,6 +7,7 @@
  * has part of a table read outside of it.
  */
 #include "math/pointwise.h"
+#include "math/room.h"
 #include "math/select.h"
 #include "base/dtype.h"
 #include "dtensor.h"
@@ -16,6 +17,8 @@
 
 #include <stdbool.h>
 #include <string.h>
+
+static _Alignas(64) char room[DTN_ROOM_BYTES];
 
 enum { CALLS = 80 };
 
@@ -339,7 +342,7 @@ static int cumulate_wrong(enum dtensor_dtype dtype, bool product)
     int64_t index[3] = { 0 };
     int wrong = 0;
 
-    dtn_cumulate(product, &out, &in, 1);
+    dtn_cumulate(product, &out, &in, 1, room);
     do {
         int64_t at[3] = { index[0], 0, index[2] };
         double real = product;

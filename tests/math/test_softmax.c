@@ -10,6 +10,7 @@
 #include "math/norm.h"
 #include "math/pointwise.h"
 #include "math/reduction.h"
+#include "math/room.h"
 #include "math/softmax.h"
 #include "base/dtype.h"
 #include "dtensor.h"
@@ -20,6 +21,8 @@
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
+
+static _Alignas(64) char room[DTN_ROOM_BYTES];
 
 enum { CALLS = 60 };
 
@@ -121,7 +124,7 @@ static void test_softmax(void)
     for (int i = 0; i < CALLS; i++) {
         struct call call = call_new(i);
 
-        dtn_softmax(i & 1, &call.out, &call.in, call.dim);
+        dtn_softmax(i & 1, &call.out, &call.in, call.dim, room);
         wrong += softmax_wrong(&call, i & 1);
         call_free(&call);
     }
@@ -143,8 +146,8 @@ static void totals_of_halves(const struct call *call, struct dtn_array *most,
     const struct dtn_array *const two[] = { most, &other };
     const struct dtn_array *const sums[] = { sum, &other };
 
-    dtn_reduce_dims(DTN_REDUCE_MAX, most, &first, 0);
-    dtn_reduce_dims(DTN_REDUCE_MAX, &other, &second, 0);
+    dtn_reduce_dims(DTN_REDUCE_MAX, most, &first, 0, room);
+    dtn_reduce_dims(DTN_REDUCE_MAX, &other, &second, 0, room);
     dtn_pointwise(DTN_MAXIMUM, most, two, NULL);
     dtn_softmax_sum(sum, &first, most);
     dtn_softmax_sum(&other, &second, most);
@@ -193,7 +196,7 @@ static void test_large(void)
     const struct dtn_array m = dtn_array_packed(&most, DTENSOR_F32, 1, one);
     const struct dtn_array s = dtn_array_packed(&sum, DTENSOR_F64, 1, one);
 
-    dtn_softmax(false, &to, &from, 0);
+    dtn_softmax(false, &to, &from, 0, room);
     ok(out[0] == 0.5F && out[1] == 0.5F && out[2] == 0 && out[3] == 0,
        "elements of 1e30 do not overflow");
     dtn_softmax_sum(&s, &none, &m);
@@ -276,7 +279,7 @@ static void test_gradient(void)
         int64_t index[DTENSOR_MAX_DIMS] = { 0 };
 
         sample_fill(&seed, &y, false);
-        dtn_softmax(i & 1, &y, &y, call.dim);
+        dtn_softmax(i & 1, &y, &y, call.dim, room);
         dtn_softmax_backward(i & 1, &call.out, &call.in, &y, call.dim);
         for (bool more = dtn_array_count(&y) > 0; more;
              more = sample_next(&y, index))
@@ -317,6 +320,7 @@ static void norms_new(struct norms *n, int i)
     sample_fill(&seed, &n->weight, false);
     sample_fill(&seed, &n->bias, false);
     n->norm = (struct dtn_norm){
+        .room = room,
         .out = &n->call.out, .in = &n->call.in, .dims = dims,
         .weight = rand_below(&seed, 3) ? &n->weight : NULL,
         .bias = rand_below(&seed, 3) ? &n->bias : NULL,

@@ -11,6 +11,7 @@
 #include "math/array.h"
 #include "math/block.h"
 #include "math/reduction.h"
+#include "math/room.h"
 #include "math/totals.h"
 #include "math/width.h"
 #include "base/dtype.h"
@@ -22,6 +23,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+
+static _Alignas(64) char room[DTN_ROOM_BYTES];
 
 static uint64_t seed;
 
@@ -147,7 +150,7 @@ static void reduce_some(int which, const struct dtn_array *out,
                     : which == 8 ? DTN_REDUCE_MAX : which == 9 ? DTN_REDUCE_MIN
                     : which == 10 ? DTN_REDUCE_PROD : which == 11
                     ? DTN_REDUCE_SUM : DTN_REDUCE_LOGSUMEXP, out, in,
-                    powers[which]);
+                    powers[which], room);
 }
 
 static int norms_differ(const struct dtn_array *columns,

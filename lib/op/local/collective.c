@@ -62,7 +62,7 @@ static int exp_sums(const struct dtn_parts *parts, const struct dtn_array *most,
 {
     int rc;
 
-    dtn_reduce_dims(DTN_REDUCE_MAX, most, parts->in, 0);
+    dtn_reduce_dims(DTN_REDUCE_MAX, most, parts->in, 0, parts->room);
     rc = reduce(parts, most, 1, DTENSOR_MAX, err);
     if (rc == 0)
         dtn_softmax_sum(sum, parts->in, most);
@@ -120,7 +120,7 @@ static int squares(const struct dtn_parts *parts, bool centred,
     int rc = 0;
 
     if (centred) {
-        dtn_reduce_dims(DTN_REDUCE_SUM, mean, parts->in, 0);
+        dtn_reduce_dims(DTN_REDUCE_SUM, mean, parts->in, 0, parts->room);
         rc = reduce(parts, mean, 1, DTENSOR_SUM, err);
         dtn_pointwise(DTN_SCALE, mean, (const struct dtn_array *const[]){
                       mean }, share);
@@ -169,7 +169,7 @@ static int reduce_passes(enum dtn_reduction_kind kind,
     if (kind == DTN_REDUCE_LOGSUMEXP)
         rc = exp_sums(parts, &a, &b, err);
     else
-        dtn_reduce_dims(DTN_REDUCE_POWSUM, &b, parts->in, p);
+        dtn_reduce_dims(DTN_REDUCE_POWSUM, &b, parts->in, p, parts->room);
     return rc == 0 ? reduce(parts, &b, 1, DTENSOR_SUM, err) : rc;
 }
 
@@ -214,11 +214,11 @@ static void extremes_own(bool largest, const struct dtn_parts *parts, int dim,
     int64_t *at = place->data;
 
     if (parts->in->shape[dim] > 0) {
-        dtn_extreme(largest, value, place, parts->in, dim);
+        dtn_extreme(largest, value, place, parts->in, dim, parts->room);
         return;
     }
     dtn_reduce_dims(largest ? DTN_REDUCE_MAX : DTN_REDUCE_MIN, value, parts->in,
-                    0);
+                    0, parts->room);
     for (int64_t i = 0; i < dtn_array_count(place); i++)
         at[i] = INT64_MAX;
 }
@@ -376,7 +376,7 @@ int dtn_nll_mean_sharded(const struct dtn_array *mean,
     int rc;
 
     dtn_array_gather(losses, parts->in, parts->in->ndim - 1, target, first);
-    dtn_reduce_dims(DTN_REDUCE_SUM, &sum, losses, 0);
+    dtn_reduce_dims(DTN_REDUCE_SUM, &sum, losses, 0, parts->room);
     rc = reduce(parts, &sum, 1, DTENSOR_SUM, err);
     if (rc != 0)
         return rc;

@@ -29,6 +29,7 @@ struct dtn_parts {
     const struct dtn_array *in;   /* [nin]                                    */
     const struct dtn_array *out;  /* [nout]; data NULL: an empty part         */
     void *work;                   /* as many bytes as dtn_local.work said     */
+    void *room;                   /* see math/room.h; NULL: none              */
     struct dtn_op_device *device; /* where it is computed (device.h); NULL:   */
                                   /* on the CPU                               */
 };

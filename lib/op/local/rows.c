@@ -67,7 +67,8 @@ int dtn_local_norm(const struct dtn_local *local, const struct dtn_parts *parts,
         .bias = parts->nin > 2 ? &parts->in[2] : NULL, .mean = mean,
         .rstd = parts->nout > rstd ? &parts->out[rstd] : NULL,
         .dims = count > 0 ? (int)count : 1, .centred = centred,
-        .epsilon = parts->args->eps > 0 ? parts->args->eps : EPSILON
+        .epsilon = parts->args->eps > 0 ? parts->args->eps : EPSILON,
+        .room = parts->room
     };
 
     if (parts->among)
