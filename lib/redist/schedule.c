@@ -295,7 +295,8 @@ int dtn_schedules_emit(struct dtn_schedules *s, int position,
     for (int i = 0; i < plan->nsteps && rc == 0; i++)
         rc = step_add(s, i, rank, sched, err);
     if (rc == 0)
-        return dtn_sched_finish(sched, err);
-    dtn_sched_fini(sched);
+        rc = dtn_sched_finish(sched, err);
+    if (rc != 0)
+        dtn_sched_fini(sched);
     return rc;
 }
