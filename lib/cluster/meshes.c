@@ -129,7 +129,7 @@ static int mesh_ranks_list(struct dtn_file_check *check,
 {
     char why[DTN_WHY_SIZE];
     int *ranks, n, rc;
-    bool distinct;
+    bool distinct = false;
 
     rc = dtn_list_numbers(entry->value, "rank",
                           check->cluster->world_size - 1, &ranks, &n, why);
