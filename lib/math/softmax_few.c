@@ -1,10 +1,9 @@
 /* softmax_few.c - softmax of columns of up to eight elements
  *
- * Such columns are not worth several passes: one loop over columns loads two,
- * four or eight elements, finds the largest, makes and adds the exponentials
- * and stores the results, and nothing of it goes through memory.  Of three
- * elements the fourth is an infinity below 0, whose exponential is 0, and what
- * comes out for it goes to a row that nobody reads.
+ * Such columns are not worth several passes: one loop over columns, of its own
+ * for each number of elements, loads them, finds the largest, makes and adds
+ * the exponentials and stores the results, and nothing of it goes through
+ * memory.
  */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)
 #pragma GCC optimize("O3", "fp-contract=off", "no-trapping-math")
@@ -34,9 +33,9 @@ enum { FEW = DTN_SOFTMAX_FEW, SOME = 512 };
 /* out[i] may be in[i].  False: a sum is NaN. */
 typedef bool few_f(void *const out[], const void *const in[], int64_t columns);
 
-/* Of f32, of f64; of 2, 4 and 8 rows. */
+/* Of f32, of f64; of 1 to 8 rows. */
 struct few_loops {
-    few_f *softmax[2][3], *logarithm[2][3];
+    few_f *softmax[2][FEW], *logarithm[2][FEW];
 };
 
 #define LANES_FILE "math/softmax_few_lanes.h"
@@ -47,12 +46,9 @@ struct few_loops {
 struct few {
     struct dtn_columns of;        /* at most SOME                             */
     struct dtn_storage how;
-    int64_t rows;                 /* 2, 4 or 8                                */
     const void *in[FEW];
     void *out[FEW];
     _Alignas(64) float room[FEW][SOME];        /* of narrower floats          */
-    _Alignas(64) char none[SOME * sizeof(double)];
-    _Alignas(64) char spare[SOME * sizeof(double)];
 };
 
 static char *row_at(const struct few *few, const char *array, int64_t i,
@@ -62,30 +58,17 @@ static char *row_at(const struct few *few, const char *array, int64_t i,
                            (int64_t)dtn_dtype_size(few->how.dtype);
 }
 
-static void none_begin(struct few *few)
-{
-    for (int64_t k = 0; k < SOME && few->how.work == DTENSOR_F64; k++)
-        ((double *)(void *)few->none)[k] = (double)-INFINITY;
-    for (int64_t k = 0; k < SOME && few->how.work == DTENSOR_F32; k++)
-        ((float *)(void *)few->none)[k] = -INFINITY;
-}
-
 static void rows_begin(struct few *few)
 {
     const struct dtn_columns *of = &few->of;
 
-    if (few->rows > of->n)
-        none_begin(few);
-    for (int64_t i = 0; i < few->rows; i++) {
-        const bool here = i < of->n;
-
-        few->in[i] = !here ? few->none
-            : dtn_block_load(&few->how, row_at(few, of->in, i, of->in_apart),
-                             of->count, few->room[i]);
-        few->out[i] = !here ? few->spare
-            : dtn_block_place(&few->how,
-                              row_at(few, of->out, i, of->out_apart),
-                              few->room[i]);
+    for (int64_t i = 0; i < of->n; i++) {
+        few->in[i] = dtn_block_load(&few->how,
+                                    row_at(few, of->in, i, of->in_apart),
+                                    of->count, few->room[i]);
+        few->out[i] = dtn_block_place(&few->how,
+                                      row_at(few, of->out, i, of->out_apart),
+                                      few->room[i]);
     }
 }
 
@@ -102,19 +85,17 @@ int64_t dtn_softmax_few(bool logarithm, const struct dtn_columns *columns)
 {
     struct few few;                       /* initialised as far as it is used */
     const struct few_loops *loops = widths[dtn_width()];
-    const int size = columns->n <= 2 ? 0 : columns->n <= 4 ? 1 : 2;
     few_f *const *of;
 
     few.of = *columns;
     few.how = (struct dtn_storage){ columns->dtype,
                                     dtn_block_type(columns->dtype), 1 };
-    few.rows = 2 << size;
     if (few.of.count > SOME)
         few.of.count = SOME;
     of = (logarithm ? loops->logarithm
                     : loops->softmax)[few.how.work == DTENSOR_F64];
     rows_begin(&few);
-    if (!of[size](few.out, few.in, few.of.count))
+    if (!of[few.of.n - 1](few.out, few.in, few.of.count))
         return 0;
     rows_end(&few);
     return few.of.count;
