@@ -123,16 +123,20 @@ static int print_rows(const struct dtensor_op_call *call,
     struct dtn_signature sig;
     struct dtn_rowset rows;
     struct dtn_options *options;
-    struct dtn_costs_of model;
+    struct dtn_costs_of *model = malloc(sizeof *model);    /* 40 KiB         */
     struct dtn_costs costs;
     struct cheapest c = { .costs = &costs };
     char text[200];
     int rc;
 
-    dtn_costs_model(call->in[0].mesh, &model, &costs);
+    if (!model)
+        return dtn_fail_nomem(err, "op", sizeof *model);
+    dtn_costs_model(call->in[0].mesh, model, &costs);
     rc = dtn_infer_options(call, rule, &costs, &sig, &rows, &options, err);
-    if (rc != 0)
+    if (rc != 0) {
+        free(model);
         return rc;
+    }
     fputs("\nalong one mesh dimension\n", stream);
     for (int i = 0; i < rows.n; i++)
         fprintf(stream, "  %s\n", dtn_row_format(&sig, &rows.row[i], text,
@@ -144,6 +148,7 @@ static int print_rows(const struct dtensor_op_call *call,
     for (int k = 0; k < c.n; k++)
         print_choice(&c, k, stream);
     free(options);
+    free(model);
     return 0;
 }
 
