@@ -30,15 +30,14 @@ bool dtn_name_ok(const char *name)
 
 char *dtn_exact_size(uint64_t bytes, char *buf, size_t size)
 {
-    static const char suffixes[] = "KMGT";
-    int i = -1;
+    static const char *const suffixes[] = { "", "K", "M", "G", "T" };
+    int i = 0;
 
-    while (bytes != 0 && bytes % 1024 == 0 && i < 3) {
+    while (bytes != 0 && bytes % 1024 == 0 && i < 4) {
         bytes /= 1024;
         i++;
     }
-    snprintf(buf, size, "%" PRIu64 "%.*s", bytes, i >= 0, i < 0 ? "" :
-             &suffixes[i]);
+    snprintf(buf, size, "%" PRIu64 "%s", bytes, suffixes[i]);
     return buf;
 }
 

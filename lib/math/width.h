@@ -35,11 +35,10 @@
 
 /* Iterations of the next loop are independent, even if the result is one of
  * the operands.  A sanitizer puts checks into the loop: then clang cannot
- * vectorise it, and warns that it did not.
+ * vectorise it, and warns that it did not.  Without optimization GCC warns that
+ * it ignores this.
  */
-#if defined(__clang__)
-#define DTN_INDEPENDENT
-#elif defined(__GNUC__)
+#if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)
 #define DTN_INDEPENDENT _Pragma("GCC ivdep")
 #else
 #define DTN_INDEPENDENT
