@@ -70,7 +70,7 @@ int dtensor_alloc_on(struct dtensor_ctx *ctx, enum dtensor_memory memory,
                      size_t size, void **memp, struct dtensor_error *err)
 {
     int rc = dtn_ctx_can_allocate(ctx, err);
-    void *mem;
+    void *mem = NULL;
 
     if (rc == 0 && memory != DTENSOR_HOST && memory != DTENSOR_CUDA)
         rc = dtn_fail(err, DTENSOR_EINVAL, "alloc: there is no memory %d (see "

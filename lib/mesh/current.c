@@ -30,7 +30,7 @@ int dtensor_mesh_leave(const struct dtensor_mesh *mesh,
                        struct dtensor_error *err)
 {
     struct dtn_meshes *meshes = dtn_meshes_of(mesh->ctx);
-    const struct dtensor_mesh *top;
+    const struct dtensor_mesh *top = NULL;
     char own[128], other[128];
     int rc = dtensor_mesh_current(mesh->ctx, &top, err);
 

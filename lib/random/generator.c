@@ -48,7 +48,7 @@ void dtensor_generator_destroy(struct dtensor_generator *gen)
 int dtn_generator_init(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
     const struct dtn_seed_conf *conf = &ctx->world.cluster->seed;
-    struct dtensor_generator *gen;
+    struct dtensor_generator *gen = NULL;
     uint64_t seed = 0;
     int rc;
 

@@ -88,7 +88,7 @@ static int leaf(const struct dtn_express *e, const char *text,
                 struct dtensor **tp, struct dtensor_error *err)
 {
     const int i = letter_of(e->note, text[*text == '0']);
-    const struct dtensor *t;
+    const struct dtensor *t = NULL;
     struct dtensor_spec spec;
     int rc;
 

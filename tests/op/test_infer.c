@@ -163,7 +163,7 @@ static const struct {
 static void decisions(void)
 {
     struct asked a;
-    char text[300];
+    char text[500];
 
     for (size_t i = 0; i < sizeof decided / sizeof decided[0]; i++) {
         call_read(&a, decided[i].op, decided[i].args, decided[i].mesh,
