@@ -131,7 +131,6 @@ struct dtn_peer_failure {
     int code;                     /* EPEER it died, 0 it left, else gave up   */
     int64_t heard_ns;             /* time of the first report                 */
     struct dtn_mismatch mismatch; /* it gave up for that, EMISMATCH           */
-    _Atomic int64_t doubted_ns;   /* before: time of the last doubt; 0: none  */
 };
 
 /* Share a page with the ranks of this host, and make heartbeats there.  open:
@@ -168,11 +167,11 @@ const struct dtn_peer_failure *dtn_boot_peer_failure(
 
 /* This rank gives up because `rank` is lost.  Which rank all name, and how that
  * one was lost?  Of ranks lost at the same time it is the same for all.
- * undecided: another loss may still be heard of, which all would name.
- * Blocks: two heartbeats at most
+ * undecided: the rank that decides is asked, and has not answered yet.
+ * Blocks: until it has; at most dead_after and decides (below) after a loss
  */
 int dtn_boot_agree(struct dtn_boot *boot, int rank, enum dtn_loss *loss);
-bool dtn_boot_undecided(const struct dtn_boot *boot, int rank);
+bool dtn_boot_undecided(struct dtn_boot *boot, int rank);
 
 /* A rank over which news of `peer` would come and which forwards none any more:
  * it is lost, or has given up.  -1: none.

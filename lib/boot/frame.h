@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DTN_FRAME_VERSION 8
+#define DTN_FRAME_VERSION 9
 #define DTN_FRAME_HEAD_BYTES 20
 #define DTN_FRAME_HELLO_BYTES 24  /* before the host name, a NUL and the job  */
 #define DTN_FRAME_JOB_MAX 80      /* bytes of a job's name, with NUL          */
@@ -23,7 +23,7 @@
 #define DTN_FRAME_STATUS_BYTES (DTN_FRAME_CALL_BYTES + 4) /* its call; waits */
 #define DTN_FRAME_EXPIRED_BYTES 4 /* who runs; down: 0                        */
 #define DTN_FRAME_SILENT_BYTES 8  /* who hears nothing, of whom               */
-#define DTN_FRAME_DOUBT_BYTES 4   /* who may be silent soon                  */
+#define DTN_FRAME_NAME_BYTES 8    /* who is lost, how; or 0: whom to name?   */
 #define DTN_FRAME_IDENTITY_MAX (1u << 20)
 #define DTN_FRAME_KNOCK_BYTES 60  /* before the host name, a NUL and the job  */
 #define DTN_FRAME_REFUSED_BYTES DTN_SEAL_BYTES /* so that it is as long as a  */
@@ -48,7 +48,7 @@ enum dtn_frame_type {
     DTN_FRAME_QUERY,              /* both, afterwards: a rank's status?       */
     DTN_FRAME_STATUS,             /* both, afterwards: a rank, its status     */
     DTN_FRAME_SILENT,             /* both, afterwards: who hears not whom     */
-    DTN_FRAME_DOUBT,              /* both, afterwards: who may be silent soon */
+    DTN_FRAME_NAME,               /* both, afterwards: whom all name, or who? */
     DTN_FRAME_NTYPES
 };
 #define DTN_FRAME_BIT(type) (1u << (type))
@@ -56,7 +56,7 @@ enum dtn_frame_type {
     (DTN_FRAME_BIT(DTN_FRAME_FAILURE) | DTN_FRAME_BIT(DTN_FRAME_CALL)         \
      | DTN_FRAME_BIT(DTN_FRAME_BEAT) | DTN_FRAME_BIT(DTN_FRAME_QUERY)         \
      | DTN_FRAME_BIT(DTN_FRAME_STATUS) | DTN_FRAME_BIT(DTN_FRAME_SILENT)      \
-     | DTN_FRAME_BIT(DTN_FRAME_DOUBT))
+     | DTN_FRAME_BIT(DTN_FRAME_NAME))
 
 struct dtn_frame {
     unsigned version;             /* of the protocol: DTN_FRAME_VERSION       */

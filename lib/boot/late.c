@@ -25,6 +25,7 @@
 #include "boot/state.h"
 #include "boot/table.h"
 #include "boot/tree.h"
+#include "boot/verdict.h"
 #include "cluster/cluster.h"
 #include "dtensor.h"
 
@@ -151,6 +152,7 @@ void dtn_late_adopt(struct dtn_boot *boot, struct dtn_boot_link *link, int rank)
     boot->bridges = true;
     child->io.accepts = DTN_FRAMES_WATCHED;
     dtn_silence_repeat(boot, child);
+    dtn_verdict_repeat(boot, child);
     dtn_news_repeat(boot, child);
 }
 

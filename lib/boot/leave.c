@@ -32,6 +32,7 @@
 #include "boot/pulse.h"
 #include "boot/state.h"
 #include "boot/tree.h"
+#include "boot/verdict.h"
 #include "boot/watch.h"
 #include "cluster/cluster.h"
 
@@ -88,12 +89,14 @@ static int64_t leave_loss_ns(const struct dtn_boot *boot)
     return last_ns;
 }
 
-/* Does a neighbour not know yet that a rank is lost?  It may be lost itself,
- * and who is behind it connects when it knows.
+/* Does a neighbour not know yet that a rank is lost, or a rank not know whom to
+ * name?  A neighbour may be lost itself, and who is behind it connects when it
+ * knows.
  */
 static bool leave_unknown(const struct dtn_boot *boot)
 {
-    bool waits = dtn_late_busy(boot) || leave_untold(boot, &boot->up.link)
+    bool waits = dtn_late_busy(boot) || dtn_verdict_awaited(boot)
+              || leave_untold(boot, &boot->up.link)
               || dtn_now_ns() < leave_loss_ns(boot) + CALLS_NS;
 
     for (int i = 0; i < boot->nchildren; i++)
@@ -132,7 +135,8 @@ static bool leave_doubts(const struct dtn_boot *boot)
     const int64_t late_ns = LATE_BEATS
                           * boot->cluster->transport.heartbeat_ns;
     const int leader = dtn_boot_tree_leader(boot, boot->rank);
-    bool doubts = leave_late(boot, &boot->up.link)
+    bool doubts = dtn_bypass_undecided(boot)
+               || leave_late(boot, &boot->up.link)
                || (leave_runs(boot, leader)
                    && dtn_pulse_loss(&boot->pulse, 0, late_ns)
                       != DTN_LOSS_NONE);

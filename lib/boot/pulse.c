@@ -44,6 +44,8 @@ enum { NEWS = 63 };               /* beside one of each rank of the host      */
 struct dtn_pulse_page {
     _Alignas(DTN_CACHE_LINE) _Atomic uint64_t agreed; /* culprit: loss,       */
                                   /* rank + 1; 0: none yet                    */
+    _Atomic uint32_t asked;       /* the loss for which a rank asks whom to   */
+                                  /* name, + 1; 0: none does                  */
     struct pulse_line line[];     /* [ranks of the host]; and behind them     */
                                   /* news: how, culprit, rank + 1; 0: none    */
 };
@@ -268,4 +270,26 @@ int dtn_pulse_agree(struct dtn_pulse *pulse, int rank, enum dtn_loss *loss)
         return rank;
     *loss = (enum dtn_loss)(agreed >> RANK_BITS);
     return (int)(agreed & ((1 << RANK_BITS) - 1)) - 1;
+}
+
+int dtn_pulse_agreed(const struct dtn_pulse *pulse, enum dtn_loss *loss)
+{
+    const uint64_t agreed = pulse->page ? atomic_load(&pulse->page->agreed) : 0;
+
+    *loss = (enum dtn_loss)(agreed >> RANK_BITS);
+    return (int)(agreed & ((1 << RANK_BITS) - 1)) - 1;
+}
+
+void dtn_pulse_ask(struct dtn_pulse *pulse, int rank)
+{
+    uint32_t asked = 0;
+
+    if (pulse->page)
+        atomic_compare_exchange_strong(&pulse->page->asked, &asked,
+                                       (uint32_t)rank + 1);
+}
+
+int dtn_pulse_asked(const struct dtn_pulse *pulse)
+{
+    return pulse->page ? (int)atomic_load(&pulse->page->asked) - 1 : -1;
 }

@@ -73,4 +73,13 @@ bool dtn_pulse_read(struct dtn_pulse *pulse, int *rank, int *culprit,
  */
 int dtn_pulse_agree(struct dtn_pulse *pulse, int rank, enum dtn_loss *loss);
 
+/* The same without naming one; -1: no rank of the host has. */
+int dtn_pulse_agreed(const struct dtn_pulse *pulse, enum dtn_loss *loss);
+
+/* A rank of the host asks whom to name for this loss.  asked: the first loss
+ * for which one has; -1: none.
+ */
+void dtn_pulse_ask(struct dtn_pulse *pulse, int rank);
+int dtn_pulse_asked(const struct dtn_pulse *pulse);
+
 #endif

@@ -201,6 +201,10 @@ struct dtn_boot {
     } status;                     /* see status.c                             */
     struct dtn_peer_failure *peer_failures; /* [world]                        */
     _Atomic uint32_t npeer_failures; /* ranks known to be gone                */
+    _Atomic int asked_for;        /* 1 + the loss for which a rank asked whom */
+                                  /* all name; 0: none has                    */
+    _Atomic int verdict;          /* 1 + the rank that all name; 0: not known */
+    enum dtn_loss verdict_loss;   /* how that one was lost                    */
     bool hurries;                 /* one of them is lost: news is urgent      */
     struct dtn_peer_call_report *reports; /* ring of the last ones received   */
     uint32_t report_capacity;     /* size of the ring                         */

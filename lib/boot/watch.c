@@ -23,7 +23,6 @@
 #include "boot/boot.h"
 #include "boot/bypass.h"
 #include "boot/delivery.h"
-#include "boot/doubt.h"
 #include "boot/fail.h"
 #include "boot/late.h"
 #include "boot/frame.h"
@@ -34,6 +33,7 @@
 #include "boot/silence.h"
 #include "boot/state.h"
 #include "boot/status.h"
+#include "boot/verdict.h"
 #include "boot/watch.h"
 #include "cluster/cluster.h"
 #include "dtensor.h"
@@ -176,8 +176,8 @@ void dtn_watch_frame(struct dtn_boot *boot, struct dtn_boot_link *link,
         dtn_status_heard(boot, link, frame);
     else if (frame->type == DTN_FRAME_SILENT)
         dtn_silence_heard(boot, link, frame);
-    else if (frame->type == DTN_FRAME_DOUBT)
-        dtn_doubt_heard(boot, link, frame);
+    else if (frame->type == DTN_FRAME_NAME)
+        dtn_verdict_heard(boot, link, frame);
     else if (frame->type == DTN_FRAME_FAIL)
         watch_failed(boot, link, frame);
 }
@@ -284,7 +284,6 @@ static void watch_page(struct dtn_boot *boot)
     const int64_t dead_ns = boot->cluster->transport.dead_after_ns;
     const int first = boot->hosts[boot->host]->first_rank;
 
-    dtn_doubt_look(boot);
     for (int i = 0; i < boot->pulse.n; i++) {
         const enum dtn_loss loss = dtn_pulse_loss(&boot->pulse, i, dead_ns);
 
@@ -292,6 +291,7 @@ static void watch_page(struct dtn_boot *boot)
             dtn_news_lost(boot, NULL, first + i, loss);
     }
     dtn_news_read(boot);
+    dtn_verdict_progress(boot);
 }
 
 /* What ranks said comes first: a rank may say that it gives up, and end. */

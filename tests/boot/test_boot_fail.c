@@ -189,12 +189,12 @@ static void hello_comes(void)
 static void test_hello(void)
 {
     struct boot_job job = job_even(1, 3);
-    static const char words[] = "boot: rank 1 on n0 speaks version 9 of the "
-        "bootstrap, rank 0 on n0 version 8 (install the same libdtensor";
+    static const char words[] = "boot: rank 1 on n0 speaks version 99 of the "
+        "bootstrap, rank 0 on n0 version 9 (install the same libdtensor";
 
     job_drop(&job, 1);
     expected = 2;
-    hello_version = 9;
+    hello_version = 99;
     job_run(&job, hello_comes);
     ok(job_failed(&job, DTENSOR_EMISMATCH, 1, words, TOLD_MS),
        "another version of the protocol: all name the rank");

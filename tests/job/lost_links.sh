@@ -33,8 +33,8 @@ cut-off host of rank 0|4||0|0|is cut off: its host has heard no other
 inner host|4|unplug 2|1|0 2 3|is dead or cut off
 leaf|4|unplug 4|3|0 1 2|is dead or cut off
 cut-off leaf|4||3|3|is cut off: its host has heard no other
-two hosts at once|4|unplug 3 4|2|0 1|is dead or cut off
-a host and its parent at once|4|unplug 2 4|1|0 2|is dead or cut off
+two hosts at once|4|unplug 3 4|2 3|0 1|is dead or cut off
+a host and its parent at once|4|unplug 2 4|1 3|0 2|is dead or cut off
 a host, and a second later another|4|unplug 4; sleep 1; unplug 3|3 2|0 1|is dead or cut off|2 3 2 3
 of two hosts, one way|2|deaf 1 2|1|1|the link between node1 and node2 is lost, and both hosts run
 who hears nothing then|2||1|0|is dead or cut off
