@@ -44,18 +44,6 @@ static bool agree_news_may_come(const struct dtn_boot *boot, enum dtn_loss loss)
     return boot->nhosts > 2 || (boot->nhosts == 2 && loss < DTN_LOSS_HOST);
 }
 
-/* The time of the last loss. */
-static int64_t agree_loss_ns(const struct dtn_boot *boot)
-{
-    int64_t last_ns = 0;
-
-    for (int r = 0; r < boot->cluster->world_size; r++)
-        if (dtn_verdict_lost(boot, r)
-            && boot->peer_failures[r].heard_ns > last_ns)
-            last_ns = boot->peer_failures[r].heard_ns;
-    return last_ns;
-}
-
 /* Until when a verdict may come: from one that decides, unless a rank that is
  * silent by now is between the two; behind a lost rank, over a new connection
  * (repair.c).
@@ -64,7 +52,7 @@ static int64_t agree_until_ns(const struct dtn_boot *boot)
 {
     const struct dtn_transport_conf *conf = &boot->cluster->transport;
 
-    return agree_loss_ns(boot) + boot->depth * STEP_NS
+    return dtn_news_last_loss_ns(boot) + boot->depth * STEP_NS
          + (dtn_verdict_apart(boot) ? APART_BEATS * conf->heartbeat_ns
             : conf->dead_after_ns + dtn_boot_decides_ns(boot));
 }
@@ -74,7 +62,7 @@ bool dtn_boot_undecided(struct dtn_boot *boot, int rank)
     enum dtn_loss loss;
     bool undecided;
 
-    if (!boot->watching || !dtn_verdict_lost(boot, rank)
+    if (!boot->watching || !dtn_news_is_lost(boot, rank)
         || !agree_news_may_come(boot, boot->peer_failures[rank].loss))
         return false;
     dtn_boot_hold(boot);

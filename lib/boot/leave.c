@@ -29,6 +29,7 @@
 #include "boot/boot.h"
 #include "boot/bypass.h"
 #include "boot/late.h"
+#include "boot/news.h"
 #include "boot/pulse.h"
 #include "boot/state.h"
 #include "boot/tree.h"
@@ -66,27 +67,10 @@ static bool leave_untold(const struct dtn_boot *boot,
         && boot->peer_failures[link->rank].order == 0;
 }
 
-static bool leave_lost(const struct dtn_boot *boot, int rank)
-{
-    return boot->peer_failures[rank].loss != DTN_LOSS_NONE;
-}
-
 /* For all that this rank knows: does the leader run, and has not given up? */
 static bool leave_runs(const struct dtn_boot *boot, int leader)
 {
-    return !leave_lost(boot, leader)
-        && boot->peer_failures[leader].order == 0;
-}
-
-/* The time of the last loss. */
-static int64_t leave_loss_ns(const struct dtn_boot *boot)
-{
-    int64_t last_ns = 0;
-
-    for (int r = 0; r < boot->cluster->world_size; r++)
-        if (leave_lost(boot, r) && boot->peer_failures[r].heard_ns > last_ns)
-            last_ns = boot->peer_failures[r].heard_ns;
-    return last_ns;
+    return boot->peer_failures[leader].order == 0;
 }
 
 /* Does a neighbour not know yet that a rank is lost, or a rank not know whom to
@@ -97,7 +81,7 @@ static bool leave_unknown(const struct dtn_boot *boot)
 {
     bool waits = dtn_late_busy(boot) || dtn_verdict_awaited(boot)
               || leave_untold(boot, &boot->up.link)
-              || dtn_now_ns() < leave_loss_ns(boot) + CALLS_NS;
+              || dtn_now_ns() < dtn_news_last_loss_ns(boot) + CALLS_NS;
 
     for (int i = 0; i < boot->nchildren; i++)
         waits = waits || leave_untold(boot, &boot->children[i]);
@@ -114,7 +98,7 @@ static bool leave_awaits(const struct dtn_boot *boot, int leader)
     const int up = dtn_boot_tree_parent(boot, leader);
     const int other = dtn_boot_tree_other(boot, leader);
 
-    return leave_lost(boot, up) && leave_runs(boot, leader)
+    return dtn_news_is_lost(boot, up) && leave_runs(boot, leader)
         && dtn_late_port(boot, boot->rank) > 0
         && !dtn_late_linked(boot, leader)
         && (dtn_boot_tree_same_host(boot, boot->rank, up)
@@ -152,7 +136,7 @@ static bool leave_doubts(const struct dtn_boot *boot)
 static bool leave_waits(const struct dtn_boot *boot)
 {
     const struct dtn_transport_conf *conf = &boot->cluster->transport;
-    const int64_t loss_ns = leave_loss_ns(boot);
+    const int64_t loss_ns = dtn_news_last_loss_ns(boot);
     const int64_t gave_up_ns = boot->peer_failures[boot->rank].heard_ns;
     const int64_t beats_ns = (loss_ns > gave_up_ns ? loss_ns : gave_up_ns)
                            + LAST_BEATS * conf->heartbeat_ns;

@@ -287,6 +287,23 @@ static int news_first(const struct dtn_boot *boot, bool lost)
     return failed;
 }
 
+bool dtn_news_is_lost(const struct dtn_boot *boot, int rank)
+{
+    return rank >= 0 && boot->peer_failures[rank].order > 0
+        && boot->peer_failures[rank].loss != DTN_LOSS_NONE;
+}
+
+int64_t dtn_news_last_loss_ns(const struct dtn_boot *boot)
+{
+    int64_t last_ns = 0;
+
+    for (int r = 0; r < boot->cluster->world_size; r++)
+        if (dtn_news_is_lost(boot, r)
+            && boot->peer_failures[r].heard_ns > last_ns)
+            last_ns = boot->peer_failures[r].heard_ns;
+    return last_ns;
+}
+
 int dtn_boot_first_failure(const struct dtn_boot *boot)
 {
     return news_first(boot, false);

@@ -49,4 +49,10 @@ void dtn_news_read(struct dtn_boot *boot);
 void dtn_news_lost(struct dtn_boot *boot, const struct dtn_boot_link *from,
                    int rank, enum dtn_loss loss);
 
+/* Is this rank lost?  -1 is not. */
+bool dtn_news_is_lost(const struct dtn_boot *boot, int rank);
+
+/* When this rank heard of the last loss; 0: of none. */
+int64_t dtn_news_last_loss_ns(const struct dtn_boot *boot);
+
 #endif

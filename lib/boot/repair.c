@@ -21,16 +21,11 @@
 #include "boot/boot.h"
 #include "boot/bypass.h"
 #include "boot/late.h"
+#include "boot/news.h"
 #include "boot/state.h"
 #include "boot/tree.h"
 
 #include <stdbool.h>
-
-static bool repair_lost(const struct dtn_boot *boot, int rank)
-{
-    return rank >= 0 && boot->peer_failures[rank].order > 0
-        && boot->peer_failures[rank].loss != DTN_LOSS_NONE;
-}
 
 /* Connect to the late listeners of a host, but those that it is connected to.
  * False: all ranks that have one are lost.
@@ -42,7 +37,7 @@ static bool repair_host(struct dtn_boot *boot, int leader)
     for (int i = 0; leader >= 0 && i < DTN_LATE_MAX; i++) {
         const int rank = dtn_late_rank(boot, leader, i);
 
-        if (rank < 0 || repair_lost(boot, rank))
+        if (rank < 0 || dtn_news_is_lost(boot, rank))
             continue;
         left = true;
         if (!dtn_late_linked(boot, rank))
@@ -56,9 +51,9 @@ static bool repair_host(struct dtn_boot *boot, int leader)
 static bool repair_due(const struct dtn_boot *boot, int leader, int up)
 {
     for (int r = leader; r < boot->rank; r++)
-        if (!repair_lost(boot, r))
+        if (!dtn_news_is_lost(boot, r))
             return false;
-    return boot->rank > leader || repair_lost(boot, up);
+    return boot->rank > leader || dtn_news_is_lost(boot, up);
 }
 
 void dtn_repair_progress(struct dtn_boot *boot)

@@ -37,13 +37,6 @@
 /* So that all know how a rank was lost when they name it. */
 #define TELL_NS (50 * DTN_BOOT_MS)
 
-bool dtn_verdict_lost(const struct dtn_boot *boot, int rank)
-{
-    const struct dtn_peer_failure *failure = &boot->peer_failures[rank];
-
-    return failure->order > 0 && failure->loss != DTN_LOSS_NONE;
-}
-
 /* -------------------------------------------------------------- cut off --- */
 
 /* The highest rank over which news comes to this one: up the tree until a loss,
@@ -53,13 +46,13 @@ static int verdict_top(const struct dtn_boot *boot, int rank)
 {
     int up = dtn_boot_tree_parent(boot, rank);
 
-    while (up >= 0 && !dtn_verdict_lost(boot, up)) {
+    while (up >= 0 && !dtn_news_is_lost(boot, up)) {
         rank = up;
         up = dtn_boot_tree_parent(boot, rank);
     }
     if (up >= 0 && dtn_boot_tree_same_host(boot, up, rank))
         while (++up < rank)
-            if (!dtn_verdict_lost(boot, up))
+            if (!dtn_news_is_lost(boot, up))
                 return up;
     return rank;
 }
@@ -68,7 +61,7 @@ bool dtn_verdict_apart(const struct dtn_boot *boot)
 {
     int lowest = 0;
 
-    while (lowest < boot->rank && dtn_verdict_lost(boot, lowest))
+    while (lowest < boot->rank && dtn_news_is_lost(boot, lowest))
         lowest++;
     return verdict_top(boot, boot->rank) != verdict_top(boot, lowest);
 }
@@ -79,11 +72,11 @@ int dtn_verdict_alone(const struct dtn_boot *boot, int rank,
     const struct dtn_peer_failure *failure = &boot->peer_failures[rank];
 
     *loss = DTN_LOSS_NONE;
-    if (!dtn_verdict_lost(boot, rank))
+    if (!dtn_news_is_lost(boot, rank))
         return rank;
     for (int r = dtn_boot_tree_parent(boot, boot->rank); r >= 0;
          r = dtn_boot_tree_parent(boot, r))
-        if (dtn_verdict_lost(boot, r)
+        if (dtn_news_is_lost(boot, r)
             && boot->peer_failures[r].heard_ns < failure->heard_ns)
             failure = &boot->peer_failures[r];
     *loss = failure->loss;
@@ -204,7 +197,7 @@ static enum dtn_loss verdict_loss_of(const struct dtn_boot *boot, int culprit)
     for (int r = 0; r < boot->cluster->world_size; r++) {
         const struct dtn_peer_failure *failure = &boot->peer_failures[r];
 
-        if (dtn_verdict_lost(boot, r) && failure->culprit == culprit)
+        if (dtn_news_is_lost(boot, r) && failure->culprit == culprit)
             return failure->loss;
         if (failure->order > 0 && failure->culprit == culprit
             && failure->told != DTN_LOSS_NONE)

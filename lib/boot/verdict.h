@@ -44,7 +44,4 @@ int dtn_verdict_alone(const struct dtn_boot *boot, int rank,
 /* Is this rank cut off from the one that decides? */
 bool dtn_verdict_apart(const struct dtn_boot *boot);
 
-/* Is this rank lost? */
-bool dtn_verdict_lost(const struct dtn_boot *boot, int rank);
-
 #endif
