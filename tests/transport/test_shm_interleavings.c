@@ -40,7 +40,8 @@ static void tell(int rank, int peer, int number, bool data)
 {
     const int place = number - 1;
     struct dtn_transport *tp = modelled_rank(rank);
-    struct dtn_signal signal = { .fingerprint = (uint64_t)number };
+    struct dtn_signal signal = { .fingerprint = (uint64_t)number,
+                                 .len = MODELLED_BOX };
     unsigned char bytes[MODELLED_BOX];
     const struct dtn_eager eager = {
         modelled_name(peer, modelled_box(peer, rank, place)), bytes,
