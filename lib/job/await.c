@@ -392,37 +392,42 @@ int dtn_flush(struct dtensor_ctx *ctx, int peer)
     return 0;
 }
 
+int dtn_try_signal(struct dtensor_ctx *ctx, int rank, struct dtn_signal *signal,
+                   const void *data)
+{
+    struct dtn_peer *peer = &ctx->peers[rank];
+    struct dtn_eager space;
+    const struct dtn_eager *eager = dtn_eager_pack(peer, signal, data, &space);
+    const int rc = peer->tp->ops->signal(peer->tp, rank, signal, eager);
+
+    if (rc == 0)
+        peer->sent++;
+    return rc;
+}
+
 /* The transport returned `rc`: try until it takes the signal.  If this and
  * await_signal() were inlined, the usual case would save more registers.
  */
 static DTN_NOINLINE int signal_again(struct dtensor_ctx *ctx, int peer,
-                                     const struct dtn_signal *signal,
-                                     const struct dtn_eager *eager, int rc)
+                                     struct dtn_signal *signal,
+                                     const void *data, int rc)
 {
-    struct dtn_transport *tp = ctx->peers[peer].tp;
     struct dtn_wait wait;
 
     dtn_ctx_wait(ctx, &wait);
     do {
         if ((rc = await_again(ctx, peer, rc, &wait)) != 0)
             return rc;
-    } while ((rc = tp->ops->signal(tp, peer, signal, eager)) != 0);
+    } while ((rc = dtn_try_signal(ctx, peer, signal, data)) != 0);
     return 0;
 }
 
 int dtn_signal(struct dtensor_ctx *ctx, int rank, struct dtn_signal *signal,
                const void *data)
 {
-    struct dtn_peer *peer = &ctx->peers[rank];
-    struct dtn_eager space;
-    const struct dtn_eager *eager = dtn_eager_pack(peer, signal, data, &space);
-    int rc = peer->tp->ops->signal(peer->tp, rank, signal, eager);
+    const int rc = dtn_try_signal(ctx, rank, signal, data);
 
-    if (rc != 0)
-        rc = signal_again(ctx, rank, signal, eager, rc);
-    if (rc == 0)
-        peer->sent++;
-    return rc;
+    return rc == 0 ? 0 : signal_again(ctx, rank, signal, data, rc);
 }
 
 /* There is no signal yet: wait for it. */

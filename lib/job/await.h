@@ -39,6 +39,15 @@ int dtn_fetched(struct dtensor_ctx *ctx, int peer);
 int dtn_signal(struct dtensor_ctx *ctx, int peer, struct dtn_signal *signal,
                const void *data);
 
+/* Send it if it can leave now: 0 or what the transport returned.  The context
+ * is not poisoned; dtn_signal() takes the same signal afterwards.
+ */
+int dtn_try_signal(struct dtensor_ctx *ctx, int peer, struct dtn_signal *signal,
+                   const void *data);
+
+/* A call on the transport of this peer returned `rc`: poison the context. */
+int dtn_await_failed(struct dtensor_ctx *ctx, int peer, int rc);
+
 /* Begin to wait for another rank. */
 void dtn_ctx_wait(struct dtensor_ctx *ctx, struct dtn_wait *wait);
 

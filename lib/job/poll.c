@@ -11,7 +11,6 @@
 #include "cluster/world.h"
 #include "job/await.h"
 #include "job/ctx.h"
-#include "job/eager.h"
 #include "job/wire.h"
 #include "transport/transport.h"
 #include "dtensor.h"
@@ -113,14 +112,7 @@ int dtn_poll_flush(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait)
 int dtn_poll_signal(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
                     struct dtn_signal *signal, const void *data)
 {
-    struct dtn_transport *tp = ctx->peers[peer].tp;
-    struct dtn_eager space;
-    const struct dtn_eager *eager = dtn_eager_pack(&ctx->peers[peer], signal,
-                                                   data, &space);
-    int rc = tp->ops->signal(tp, peer, signal, eager);
+    const int rc = dtn_try_signal(ctx, peer, signal, data);
 
-    if (rc != 0)
-        return poll_again(ctx, peer, rc, wait);
-    ctx->peers[peer].sent++;
-    return 0;
+    return rc == 0 ? 0 : poll_again(ctx, peer, rc, wait);
 }

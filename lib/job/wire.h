@@ -70,9 +70,6 @@ int dtn_poll_later(struct dtensor_ctx *ctx, int peer, bool listening,
 /* The wait for the peer since `since_ns` was too long: poison the context. */
 int dtn_await_expired(struct dtensor_ctx *ctx, int peer, int64_t since_ns);
 
-/* A call on the transport of this peer failed: poison the context. */
-int dtn_await_failed(struct dtensor_ctx *ctx, int peer, int rc);
-
 /* Has the tree reported a mismatch?  A peer that is gone may be about to report
  * one: dtn_mismatch_wait() waits 0.2 s for that.
  */

@@ -11,6 +11,7 @@
 #include "base/reduce.h"
 #include "coll/exec/exec.h"
 #include "coll/exec/peer.h"
+#include "coll/exec/step.h"
 #include "coll/exec/terms.h"
 #include "sched/sched.h"
 #include "dtensor.h"
@@ -94,6 +95,7 @@ static void bind_step(struct dtn_exec *exec, const struct dtn_step *step,
         .terms = terms, .nterms = bind_nterms(sched, step),
         .partial = (uint16_t)bind_partial(step) };
     bound->fold = bind_fold(sched, bound);
+    bound->run = dtn_step_function(bound);
     for (int i = 0; i < bound->nterms; i++) {
         struct dtn_span slot;
 
@@ -123,6 +125,17 @@ static uint16_t bind_nputs(const struct dtn_sched *sched, size_t s)
     return n;
 }
 
+/* How many short messages do the steps begin with? */
+static int bind_nfirst(const struct dtn_exec *exec)
+{
+    int n = 0;
+
+    while (n < exec->sched.nsteps && dtn_step_is_short(&exec->steps[n])
+           && exec->steps[n].step->op == DTN_OP_SIGNAL)
+        n++;
+    return n;
+}
+
 int dtn_exec_bind(struct dtn_exec *exec, struct dtensor_error *err)
 {
     const struct dtn_sched *sched = &exec->sched;
@@ -142,5 +155,6 @@ int dtn_exec_bind(struct dtn_exec *exec, struct dtensor_error *err)
         exec->steps[s].nputs = bind_nputs(sched, s);
         terms += exec->steps[s].nterms;
     }
+    exec->nfirst = bind_nfirst(exec);
     return 0;
 }

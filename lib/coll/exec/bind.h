@@ -16,6 +16,14 @@
 
 struct dtensor_error;
 struct dtn_exec;
+struct dtn_exec_run;
+struct dtn_exec_step;
+
+/* A function that runs a step.  EAGAIN: it cannot end now, and the run does not
+ * wait.  Any other code: the context is poisoned.
+ */
+typedef int dtn_exec_step_f(struct dtn_exec_run *run,
+                            const struct dtn_exec_step *bound);
 
 /* exec->base: the addresses of this rank's spaces; of the exposed OUT; and of
  * the mapped spaces of each peer.
@@ -36,6 +44,7 @@ struct dtn_exec_at {
 /* A bound step, with all that running it needs. */
 struct dtn_exec_step {
     const struct dtn_step *step;  /* the step of the schedule                 */
+    dtn_exec_step_f *run;         /* runs it                                  */
     struct dtn_exec_peer *peer;       /* of PUT, FLUSH, SIGNAL, WAIT          */
     struct dtn_exec_at dst, src;  /* destination and source                   */
     size_t bytes;                 /* of memory, at this rank's end            */

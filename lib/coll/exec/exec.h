@@ -74,6 +74,7 @@ struct dtn_exec {
                                   /* and by READY; NULL: not mapped, or no    */
                                   /* bytes                                    */
     struct dtn_exec_step *steps;  /* [dtn_sched_all()]                        */
+    int nfirst;                   /* short messages that they begin with      */
     int *unmet;                   /* [nunmet] world ranks to connect to       */
                                   /* before the first run; NULL: all are      */
                                   /* connected                                */

@@ -55,8 +55,6 @@ static void run_note(const struct dtn_exec_run *run)
     said->fingerprint = run->fingerprint;
     said->number = run->exec->group.calls ? *run->exec->group.calls : 0;
     atomic_store_explicit(&ctx->calls, call, memory_order_release);
-    if (run->exec->messages)
-        dtn_exec_count_messages(run->exec);
 }
 
 /* Does it send READY with spaces, or may it put from a device? */
@@ -105,8 +103,8 @@ static int run_begin(struct dtn_exec_run *run, struct dtn_exec *exec,
 
     if (rc == 0 && exec->sched.streams)
         rc = dtn_signals_begin(run);
-    if (rc != DTENSOR_EAGAIN)
-        run_note(run);
+    if (rc != DTENSOR_EAGAIN && exec->messages)
+        dtn_exec_count_messages(exec);
     return rc;
 }
 
@@ -129,6 +127,18 @@ static DTN_NOINLINE int run_inside(struct dtn_exec_run *run)
                          exec->base[DTN_OUT], run->fingerprint);
     }
     return rc == 0 ? dtn_run_steps(&exec->window->exec->started) : rc;
+}
+
+/* Note the call while its first messages are on the way. */
+static int run_first(struct dtn_exec_run *run)
+{
+    const int rc = dtn_run_first(run);
+
+    run_note(run);
+    return rc == 0 || rc == DTENSOR_EAGAIN ? 0
+         : dtn_await_failed(run->ctx,
+                            run->exec->steps[run->progress.step].peer->rank,
+                            rc);
 }
 
 static int run_go(struct dtn_exec_run *run)
@@ -164,7 +174,8 @@ static int run_end(struct dtn_exec_run *run, int rc, struct dtensor_error *err)
 {
     if (run->windowed && run->lent)
         run_end_inside(run, rc);
-    dtn_lend_end(run);
+    if (run->lent)
+        dtn_lend_end(run);
     dtn_run_now(run->ctx, NULL);
     if (run->memory != &dtn_host)
         run_end_device(run, rc);
@@ -202,6 +213,8 @@ static inline int exec_run(struct dtn_exec *exec, const void *in, void *out,
     run.polls = false;
     rc = run_begin(&run, exec, in, out, fingerprint);
     dtn_run_now(ctx, &run);
+    if (rc == 0)
+        rc = run_first(&run);
     if (rc == 0)
         rc = run_go(&run);
     return run_end(&run, rc, err);
@@ -269,6 +282,8 @@ int dtn_exec_start(struct dtn_exec *exec, const void *in, void *out,
         return rc;
     exec->started.polls = true;
     rc = run_begin(&exec->started, exec, in, out, fingerprint);
+    if (rc != DTENSOR_EAGAIN)
+        run_note(&exec->started);
     run_pause(&exec->started);
     if (rc != 0 && rc != DTENSOR_EAGAIN)
         return run_end(&exec->started, rc, err);

@@ -39,8 +39,8 @@ static DTN_NOINLINE int run_send_device(struct dtn_exec_run *run, int rank,
     return rc == 0 ? dtn_run_send(run, rank, signal, copy) : rc;
 }
 
-static int run_signal(struct dtn_exec_run *run,
-                      const struct dtn_exec_step *bound)
+static DTN_NOINLINE int run_signal(struct dtn_exec_run *run,
+                                   const struct dtn_exec_step *bound)
 {
     const struct dtn_step *step = bound->step;
     const struct dtn_exec_peer *peer = bound->peer;
@@ -67,6 +67,42 @@ static int run_signal(struct dtn_exec_run *run,
     return signal.len > 0 && dtn_run_is_device(run, data)
          ? run_send_device(run, peer->rank, &signal, data)
          : dtn_run_send(run, peer->rank, &signal, data);
+}
+
+static struct dtn_signal short_signal(const struct dtn_exec_run *run,
+                                      const struct dtn_exec_step *bound)
+{
+    return (struct dtn_signal){
+        .fingerprint = run->fingerprint ^ bound->step->match_bits,
+        .kind = dtn_signal_kind(DTN_TAG_EAGER, (uint32_t)bound->bytes) };
+}
+
+/* The same for a short message, which mostly is of host memory. */
+static int run_send_short(struct dtn_exec_run *run,
+                          const struct dtn_exec_step *bound)
+{
+    struct dtn_signal signal = short_signal(run, bound);
+
+    return run->memory != &dtn_host ? run_signal(run, bound)
+         : dtn_run_send(run, bound->peer->rank, &signal,
+                        dtn_run_at(run, bound->src));
+}
+
+int dtn_run_first(struct dtn_exec_run *run)
+{
+    const struct dtn_exec_step *bound = run->exec->steps;
+    const int n = run->memory == &dtn_host ? run->exec->nfirst : 0;
+    int rc = 0;
+
+    for (; run->progress.step < n; run->progress.step++, bound++) {
+        struct dtn_signal signal = short_signal(run, bound);
+
+        rc = dtn_try_signal(run->ctx, bound->peer->rank, &signal,
+                            dtn_run_at(run, bound->src));
+        if (rc != 0)
+            break;
+    }
+    return rc;
 }
 
 /* ----------------------------------------------------------------- wait --- */
@@ -119,7 +155,8 @@ static int run_keep(struct dtn_exec_run *run, void *dst, const void *data,
     return 0;
 }
 
-static int run_wait(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
+static DTN_NOINLINE int run_wait(struct dtn_exec_run *run,
+                                 const struct dtn_exec_step *bound)
 {
     const struct dtn_step *step = bound->step;
     struct dtn_exec_peer *peer = bound->peer;
@@ -154,6 +191,30 @@ static int run_wait(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
          ? dtn_signals_meet(run, bound) : rc;
 }
 
+/* The same for a short message, which mostly goes to host memory. */
+static int run_receive_short(struct dtn_exec_run *run,
+                             const struct dtn_exec_step *bound)
+{
+    const struct dtn_signal *signal;
+    const int rank = bound->peer->rank;
+    int rc;
+
+    if (run->memory != &dtn_host)
+        return run_wait(run, bound);
+    rc = run_await(run, rank, &signal);
+    if (rc != 0)
+        return rc;
+    if (signal->fingerprint != (run->fingerprint ^ bound->step->match_bits)
+        || signal->kind != dtn_signal_kind(DTN_TAG_EAGER,
+                                           (uint32_t)bound->bytes))
+        return dtn_run_mismatch(run, bound->step, signal);
+    if (bound->bytes > 0)
+        memcpy(dtn_run_at(run, bound->dst),
+               dtn_eager_data(run->ctx, rank, signal), bound->bytes);
+    dtn_consume(run->ctx, rank);
+    return 0;
+}
+
 /* ------------------------------------------------------------ all steps --- */
 
 static int run_fill(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
@@ -171,37 +232,39 @@ static int run_fill(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
                                     dst, bound->count));
 }
 
-static int run_step(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
+static dtn_exec_step_f *const FUNCTIONS[DTN_NOPS] = {
+    [DTN_OP_PUT] = dtn_run_put,       [DTN_OP_FLUSH] = dtn_run_flush,
+    [DTN_OP_SIGNAL] = run_signal,     [DTN_OP_WAIT] = run_wait,
+    [DTN_OP_COPY] = dtn_run_copy,     [DTN_OP_REDUCE] = dtn_run_reduce,
+    [DTN_OP_FOLD] = dtn_run_reduce,   [DTN_OP_SCALE] = run_fill,
+    [DTN_OP_NEUTRAL] = run_fill
+};
+
+bool dtn_step_is_short(const struct dtn_exec_step *bound)
 {
-    switch (bound->step->op) {
-    case DTN_OP_PUT:
-        return dtn_run_put(run, bound);
-    case DTN_OP_FLUSH:
-        return dtn_run_flush(run, bound);
-    case DTN_OP_SIGNAL:
-        return run_signal(run, bound);
-    case DTN_OP_WAIT:
-        return run_wait(run, bound);
-    case DTN_OP_COPY:
-        return dtn_run_copy(run, bound);
-    case DTN_OP_REDUCE:
-    case DTN_OP_FOLD:
-        return dtn_run_reduce(run, bound);
-    case DTN_OP_SCALE:
-    case DTN_OP_NEUTRAL:
-        return run_fill(run, bound);
-    case DTN_NOPS:
-        break;
-    }
-    return DTENSOR_EINVAL;
+    const struct dtn_step *step = bound->step;
+
+    return (step->op == DTN_OP_SIGNAL || step->op == DTN_OP_WAIT)
+        && step->tag == DTN_TAG_EAGER && bound->bytes <= DTN_EAGER_MAX;
+}
+
+dtn_exec_step_f *dtn_step_function(const struct dtn_exec_step *bound)
+{
+    const enum dtn_op op = bound->step->op;
+
+    if (dtn_step_is_short(bound))
+        return op == DTN_OP_SIGNAL ? run_send_short : run_receive_short;
+    return FUNCTIONS[op];
 }
 
 int dtn_run_steps(struct dtn_exec_run *run)
 {
+    const struct dtn_exec_step *bound;
     int rc;
 
     for (; run->progress.step < run->progress.end; run->progress.step++) {
-        rc = run_step(run, &run->exec->steps[run->progress.step]);
+        bound = &run->exec->steps[run->progress.step];
+        rc = bound->run(run, bound);
         if (rc != 0)
             return rc;
         run->wait.start_ns = 0;
