@@ -174,7 +174,17 @@ int dtn_ctx_can_allocate(const struct dtensor_ctx *ctx,
                          struct dtensor_error *err);
 
 /* Was this process forked from the one that made the context? */
-bool dtn_ctx_forked(const struct dtensor_ctx *ctx);
+static inline bool dtn_ctx_forked(const struct dtensor_ctx *ctx)
+{
+    return ctx->mine && *ctx->mine == 0;
+}
+
+/* Is there nothing that dtn_ctx_ready() would report? */
+static inline bool dtn_ctx_works(const struct dtensor_ctx *ctx)
+{
+    return ctx->failure.err.code == 0 && !ctx->planning && !ctx->finished
+        && !dtn_ctx_forked(ctx);
+}
 
 /* Connect to all of these world ranks; this rank may be among them.  Both sides
  * of every pair must call.   Blocks: until connected.

@@ -96,11 +96,6 @@ int dtn_poison(struct dtensor_ctx *ctx, int code, int culprit,
     return code;
 }
 
-bool dtn_ctx_forked(const struct dtensor_ctx *ctx)
-{
-    return ctx->mine && *ctx->mine == 0;
-}
-
 int dtn_ctx_check(const struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
     if (ctx->failure.err.code != 0 && err)

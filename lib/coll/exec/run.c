@@ -198,7 +198,7 @@ static inline int exec_run(struct dtn_exec *exec, const void *in, void *out,
 {
     struct dtensor_ctx *ctx = exec->group.ctx;
     struct dtn_exec_run run;
-    int rc = dtn_ctx_ready(ctx, err);
+    int rc = dtn_ctx_works(ctx) ? 0 : dtn_ctx_ready(ctx, err);
 
     if (rc == 0)
         rc = dtn_run_alone(ctx, err);
