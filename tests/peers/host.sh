@@ -13,7 +13,8 @@
 #
 # ROUNDS, CALLS, TESTS, SIZES and PEERS in the environment choose less or more,
 # such as TESTS=exchange_started: a started group beside MPI_Isend() and Irecv();
-# RAW names a file that keeps the lines of all jobs.
+# or TESTS=exchange_parts: 16 messages each way.  RAW names a file that keeps the
+# lines of all jobs.
 # shellcheck disable=SC2086 # options are words
 set -u
 src=$(cd "$(dirname "$0")/../.." && pwd)

@@ -38,11 +38,10 @@
  */
 #include "dtensor.h"
 #include "mpi_calls.h"
+#include "mpi_memory.h"
 
-#include <fcntl.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <sys/mman.h>
 #include <time.h>
 
 enum { RANKS_MAX = 64, HOP_TURNS = 100, HOP_TIMES = 100, START_NS = 400,
@@ -154,6 +153,20 @@ static int ours_exchange_started(struct bench *b, float *in, float *out,
         || dtensor_wait(request, err);
 }
 
+static int ours_exchange_parts(struct bench *b, float *in, float *out,
+                               struct dtensor_error *err)
+{
+    const size_t count = b->count;
+    int rc = dtensor_group_begin(b->ctx, err);
+
+    for (size_t i = 0; rc == 0 && i < PARTS; i++)
+        rc = dtensor_send(b->world, part_ahead((int)i), in + i * count,
+                          count, DTENSOR_F32, err)
+            || dtensor_recv(b->world, part_behind((int)i), out + i * count,
+                            count, DTENSOR_F32, err);
+    return rc || dtensor_group_end(b->ctx, err);
+}
+
 static const struct ours {
     int sums;                     /* a block comes in to be added             */
     int twice;                    /* comes in once in parts and once as sums; */
@@ -170,6 +183,7 @@ static const struct ours {
     [MESSAGE] = { 0, 0, 0, ours_message },
     [EXCHANGE] = { 0, 2, 0, ours_exchange },
     [EXCHANGE_STARTED] = { 0, 2, 0, ours_exchange_started },
+    [EXCHANGE_PARTS] = { 0, 2, 0, ours_exchange_parts },
 };
 
 /* ---------------------------------------------------------- contestants --- */
@@ -327,42 +341,6 @@ static void report(const struct bench *b, size_t bytes, double *us,
     fflush(stdout);
 }
 
-/* Memory all ranks have mapped: rank 0's, which the others open there. */
-static void *share(size_t size)
-{
-    int from[2] = { (int)getpid(), -1 };
-    char path[64];
-    void *mem;
-    int fd = -1;
-
-    if (rank == 0) {
-        fd = from[1] = memfd_create("host_mpi", 0);
-        if (fd < 0 || ftruncate(fd, (off_t)size) != 0)
-            die("memfd", "no memory to share");
-    }
-    MPI_Bcast(from, 2, MPI_INT, 0, MPI_COMM_WORLD);
-    snprintf(path, sizeof path, "/proc/%d/fd/%d", from[0], from[1]);
-    if (rank != 0)
-        fd = open(path, O_RDWR);
-    mem = fd < 0 ? MAP_FAILED : mmap(NULL, size, PROT_READ | PROT_WRITE,
-                                     MAP_SHARED | MAP_POPULATE, fd, 0);
-    if (mem == MAP_FAILED)
-        die(path, "cannot be mapped");
-    MPI_Barrier(MPI_COMM_WORLD);
-    close(fd);
-    return mem;
-}
-
-static float *take(size_t size)
-{
-    void *mem;
-
-    if (posix_memalign(&mem, 4096, size) != 0)
-        die("malloc", "out of memory");
-    memset(mem, 0, size);
-    return mem;
-}
-
 static float *take_alloc(struct bench *b, size_t size)
 {
     struct dtensor_error err;
@@ -388,14 +366,15 @@ static void measure_size(struct bench *b, size_t bytes, int calls, double *us)
 {
     const struct test *test = b->test;
     const size_t n = (size_t)ranks, unit = test_unit(test);
+    const size_t blocks = test_blocks(test);
     long wrong[NCONTESTANTS] = { 0 };
     unsigned char *pull;
     size_t size;
 
     b->count = bytes < unit ? 1 : bytes / unit;
     size = b->count * unit;
-    b->in_bytes = b->count * sizeof(float) * (test->in_blocks ? n : 1);
-    b->out_bytes = b->count * sizeof(float) * (test->out_blocks ? n : 1);
+    b->in_bytes = b->count * sizeof(float) * (test->in_blocks ? blocks : 1);
+    b->out_bytes = b->count * sizeof(float) * (test->out_blocks ? blocks : 1);
     b->incoming_bytes = !test->rooted
         ? size / n * (n - 1) * (size_t)ours[test - tests].twice
         : rank == 0 ? 0 : size;

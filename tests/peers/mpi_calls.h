@@ -177,14 +177,54 @@ static inline long check_exchange(const float *out, size_t count, int call)
     return differ(out, count, last_rank(), 0, call);
 }
 
+/* The same in parts: with more than two ranks the parts go to all others in
+ * turn.  So a grid sends the sides of many fields.
+ */
+enum { PARTS = 16 };
+
+static inline int part_ahead(int part)
+{
+    return (rank + 1 + part % (ranks - 1)) % ranks;
+}
+
+static inline int part_behind(int part)
+{
+    return (rank + ranks - 1 - part % (ranks - 1)) % ranks;
+}
+
+static inline void mpi_exchange_parts(float *in, float *out, int count)
+{
+    MPI_Request requests[2 * PARTS];
+    MPI_Status statuses[2 * PARTS];
+
+    for (int i = 0; i < PARTS; i++)
+        MPI_Irecv(out + i * count, count, MPI_FLOAT, part_behind(i), 0,
+                  MPI_COMM_WORLD, &requests[i]);
+    for (int i = 0; i < PARTS; i++)
+        MPI_Isend(in + i * count, count, MPI_FLOAT, part_ahead(i), 0,
+                  MPI_COMM_WORLD, &requests[PARTS + i]);
+    MPI_Waitall(2 * PARTS, requests, statuses);
+}
+
+static inline long check_exchange_parts(const float *out, size_t count,
+                                        int call)
+{
+    long wrong = 0;
+
+    for (size_t i = 0; i < PARTS; i++)
+        wrong += differ(out + i * count, count, part_behind((int)i), i * count,
+                        call);
+    return wrong;
+}
+
 enum {
     ALLREDUCE, ALLGATHER, REDUCE_SCATTER, ALL_TO_ALL, BROADCAST, MESSAGE,
-    EXCHANGE, EXCHANGE_STARTED, NTESTS
+    EXCHANGE, EXCHANGE_STARTED, EXCHANGE_PARTS, NTESTS
 };
 
 static const struct test {
     const char *name;
-    bool in_blocks, out_blocks;   /* one for each rank                        */
+    bool in_blocks, out_blocks;   /* one for each rank or part                */
     bool rooted;                  /* in place, and nothing comes to a sender  */
     void (*mpi)(float *in, float *out, int count);
     long (*check)(const float *out, size_t count, int call);  /* how many are */
@@ -200,13 +240,22 @@ static const struct test {
     { "exchange", false, false, false, mpi_exchange, check_exchange },
     { "exchange_started", false, false, false, mpi_exchange_started,
       check_exchange },
+    { "exchange_parts", true, true, false, mpi_exchange_parts,
+      check_exchange_parts },
 };
 
-/* Bytes of the unit that a size is rounded down to: a block for each rank. */
+/* How many blocks a buffer with blocks has: one for each rank, or each part. */
+static inline size_t test_blocks(const struct test *test)
+{
+    return test == &tests[EXCHANGE_PARTS] ? (size_t)PARTS : (size_t)ranks;
+}
+
+/* Bytes of the unit that a size is rounded down to: an element of each block.
+ */
 static inline size_t test_unit(const struct test *test)
 {
     return sizeof(float)
-         * (test->in_blocks || test->out_blocks ? (size_t)ranks : 1);
+         * (test->in_blocks || test->out_blocks ? test_blocks(test) : 1);
 }
 
 /* Is it one of "allgather,broadcast"? */
