@@ -11,6 +11,7 @@
 #include "job/group.h"
 #include "sched/call.h"
 #include "sched/fingerprint.h"
+#include "sched/sched.h"
 #include "dtensor.h"
 
 #include <stdbool.h>
@@ -69,19 +70,20 @@ void dtn_edge_add(struct dtn_call *call, struct dtn_edge edges[],
 {
     struct dtensor_ctx *ctx = item->group->ctx;
     struct dtn_edge *edge = dtn_edge_of(ctx, call, edges, item->peer);
+    const enum dtn_space side = dtn_recorded_side(item);
+    struct dtn_range *range;
 
-    if (item->in) {
+    if (item->part.in) {
         edge->sends++;
-        item->at = edge->sent.bytes;
-        edge->sent.bytes += item->bytes;
         edge->sent_match = message_match(edge->sent_match,
                                          item->peer > ctx->world.rank, item);
     } else {
         edge->receives++;
-        item->at = edge->received.bytes;
-        edge->received.bytes += item->bytes;
         edge->received_match = message_match(edge->received_match,
                                              item->peer < ctx->world.rank,
                                              item);
     }
+    range = dtn_edge_range(edge, side);
+    item->part.at[side] = range->bytes;
+    range->bytes += item->part.bytes[side];
 }

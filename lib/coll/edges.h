@@ -3,6 +3,7 @@
 #define DTN_COLL_EDGES_H
 
 #include "sched/call.h"
+#include "sched/sched.h"
 
 struct dtensor_ctx;
 struct dtn_recorded_call;
@@ -16,5 +17,11 @@ struct dtn_edge *dtn_edge_of(struct dtensor_ctx *ctx, struct dtn_call *call,
 void dtn_edge_add(struct dtn_call *call, struct dtn_edge edges[],
                   struct dtn_recorded_call *item);
 void dtn_edges_sort(struct dtensor_ctx *ctx, struct dtn_edge edges[], int n);
+
+static inline struct dtn_range *dtn_edge_range(struct dtn_edge *edge,
+                                               enum dtn_space side)
+{
+    return side == DTN_IN ? &edge->sent : &edge->received;
+}
 
 #endif

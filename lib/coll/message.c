@@ -19,17 +19,16 @@
 #include "coll/edges.h"
 #include "coll/exec.h"
 #include "coll/execs.h"
+#include "coll/pack.h"
 #include "coll/recorded.h"
 #include "coll/repeat.h"
 #include "coll/request.h"
 #include "coll/state.h"
-#include "job/buffer.h"
 #include "job/ctx.h"
 #include "job/group.h"
 #include "sched/call.h"
 #include "sched/sched.h"
 #include "transport/arena.h"
-#include "transport/arena_size.h"
 #include "dtensor.h"
 
 #include <stdbool.h>
@@ -46,7 +45,7 @@ static struct dtn_group group_everyone(struct dtensor_ctx *ctx)
 
 static const char *message_name(const struct dtn_recorded_call *item)
 {
-    return item->in ? "send" : "recv";
+    return item->part.in ? "send" : "recv";
 }
 
 /* Check a send or receive to or from position `at`; fills in the rest. */
@@ -56,6 +55,7 @@ static int message_check(struct dtn_recorded_call *item, const void *buf,
     const struct dtn_group *group = item->group;
     const struct dtn_call *call = &item->call;
     const char *name = message_name(item);
+    size_t *bytes = &item->part.bytes[dtn_recorded_side(item)];
 
     if (group->me < 0)
         return dtn_fail(err, DTENSOR_EINVAL, "%s: rank %d is not in this mesh "
@@ -68,14 +68,14 @@ static int message_check(struct dtn_recorded_call *item, const void *buf,
         return dtn_fail(err, DTENSOR_EINVAL, "%s: there is no dtype %d", name,
                         (int)call->dtype);
     if (!dtn_mul_size(call->count, dtensor_dtype_size(call->dtype),
-                      &item->bytes) || item->bytes > PTRDIFF_MAX)
+                      bytes) || *bytes > PTRDIFF_MAX)
         return dtn_fail(err, DTENSOR_EINVAL, "%s: %zu elements of %s overflow "
                         "memory", name, call->count,
                         dtensor_dtype_name(call->dtype));
-    if (!buf && item->bytes > 0)
+    if (!buf && *bytes > 0)
         return dtn_fail(err, DTENSOR_EINVAL, "%s: the buffer is NULL, but %zu "
-                        "bytes are to %s", name, item->bytes,
-                        item->in ? "be sent" : "come");
+                        "bytes are to %s", name, *bytes,
+                        item->part.in ? "be sent" : "come");
     item->peer = dtn_ranks_at(group->ranks, at);
     return 0;
 }
@@ -96,9 +96,10 @@ static int message_run(struct dtn_recorded_call *item,
                         "(in a group it can send and receive)",
                         message_name(item), item->peer);
     dtn_edge_add(&call, &edge, item);
-    rc = dtn_call_find(&everyone, &call, item->in, item->out, cachedp, err);
+    rc = dtn_call_find(&everyone, &call, item->part.in, item->part.out, cachedp,
+                       err);
     return rc != 0 ? rc
-         : dtn_cached_run(*cachedp, item->in, item->out, 0, err);
+         : dtn_cached_run(*cachedp, item->part.in, item->part.out, 0, err);
 }
 
 /* A refused message counts too: the next one is not mistaken for it. */
@@ -123,7 +124,7 @@ static int message_item(const struct dtn_group *group,
     int rc;
 
     *item = (struct dtn_recorded_call){
-        .group = group, .in = message->sends ? nothing : NULL,
+        .group = group, .part.in = message->sends ? nothing : NULL,
         .position = message->peer,
         .call = { .coll = DTN_COLL_PAIRS, .dtype = message->dtype,
                   .count = message->count }
@@ -134,8 +135,8 @@ static int message_item(const struct dtn_group *group,
         return rc;
     }
     if (message->sends && buf)
-        item->in = buf;
-    item->out = message->out;
+        item->part.in = buf;
+    item->part.out = message->out;
     return 0;
 }
 
@@ -148,7 +149,7 @@ static bool message_is_next(const struct dtn_recorded *recorded,
 
     return recorded->n < recorded->nlast
         && last->group == group && last->position == message->peer
-        && last->in == message->in && last->out == message->out
+        && last->part.in == message->in && last->part.out == message->out
         && last->call.count == message->count
         && last->call.dtype == message->dtype;
 }
@@ -237,7 +238,8 @@ int dtn_shift_start(const struct dtn_group *group, const void *in, void *out,
 {
     static const char nothing[1];
     struct dtn_recorded_call item = {
-        .group = group, .in = in ? in : nothing, .bytes = bytes,
+        .group = group, .part = { .in = in ? in : nothing,
+                                  .bytes = { bytes, bytes } },
         .peer = dtn_ranks_at(group->ranks, (group->me + 1) % group->n),
         .call = { .coll = DTN_COLL_PAIRS, .dtype = DTENSOR_U8, .count = bytes }
     };
@@ -250,7 +252,7 @@ int dtn_shift_start(const struct dtn_group *group, const void *in, void *out,
         return dtn_fail(err, DTENSOR_EINVAL, "ring: cannot be started while a "
                         "group is open (dtensor_group_end() it first)");
     dtn_edge_add(&call, edges, &item);
-    item.in = NULL;
+    item.part.in = NULL;
     item.peer = dtn_ranks_at(group->ranks,
                              (group->me + group->n - 1) % group->n);
     dtn_edge_add(&call, edges, &item);
@@ -260,151 +262,125 @@ int dtn_shift_start(const struct dtn_group *group, const void *in, void *out,
 
 /* --------------------------------------------------------------- groups --- */
 
-/* The buffers of one side of all messages. */
-struct side {
-    const unsigned char *low;     /* lowest address                           */
-    int n;
-    size_t bytes;
-    bool arena;                   /* all buffers are in the arena             */
-};
-
-static bool item_is_on(const struct dtn_recorded_call *item, bool sent)
-{
-    return dtn_recorded_is_message(item) && (item->in != NULL) == sent;
-}
-
-static const void *item_buf(const struct dtn_recorded_call *item)
-{
-    return item->in ? item->in : item->out;
-}
-
-static struct side side_look(const struct dtensor_ctx *ctx, bool sent)
-{
-    const struct dtn_recorded *recorded = dtn_coll_of(ctx)->recorded;
-    struct side side = { .arena = true };
-
-    for (int i = 0; i < recorded->n; i++) {
-        const struct dtn_recorded_call *item = &recorded->items[i];
-
-        if (!item_is_on(item, sent))
-            continue;
-        if (!side.low || (const unsigned char *)item_buf(item) < side.low)
-            side.low = item_buf(item);
-        side.n++;
-        side.bytes += item->bytes;
-        side.arena &= dtn_arena_contains(&ctx->arena, item_buf(item),
-                                         item->bytes);
-    }
-    return side;
-}
-
 /* Has each peer at most one message on this side? */
-static bool side_lone(const struct dtn_edge edges[], int n, bool sent)
+static bool side_lone(const struct dtn_edge edges[], int n, enum dtn_space side)
 {
     bool lone = true;
 
     for (int i = 0; i < n; i++)
-        lone &= (sent ? edges[i].sends : edges[i].receives) <= 1;
+        lone &= (side == DTN_IN ? edges[i].sends : edges[i].receives) <= 1;
     return lone;
 }
 
-/* Place the edges of one side one after another. */
-static void side_place(struct dtn_call *call, struct dtn_edge edges[],
-                       bool sent)
+/* The lowest buffer of a side, and whether all are where they can stay: there
+ * is one only, or they are in the arena, and each peer has one.
+ */
+static const unsigned char *side_look(struct dtensor_ctx *ctx,
+                                      const struct dtn_fused *unit,
+                                      enum dtn_space side, bool *stayp)
+{
+    const struct dtn_call *call = &unit->call;
+    bool arena = true;
+    const unsigned char *low = NULL;
+    int n = 0;
+
+    for (const struct dtn_pack_part *p = unit->pack.first; p; p = p->next) {
+        const unsigned char *buf = p->in ? p->in : p->out;
+
+        if ((p->in ? DTN_IN : DTN_OUT) != side)
+            continue;
+        low = !low || buf < low ? buf : low;
+        n++;
+        arena &= dtn_arena_contains(&ctx->arena, buf, p->bytes[side]);
+    }
+    *stayp = n <= 1 || (arena && side_lone(call->edges, call->nedges, side));
+    return low;
+}
+
+/* Place the edges of one side: where the buffers are, from `low` on, or packed
+ * one after another.
+ */
+static void side_place(struct dtensor_ctx *ctx, struct dtn_fused *unit,
+                       struct dtn_edge edges[], enum dtn_space side,
+                       const unsigned char *low)
 {
     size_t at = 0;
 
-    for (int i = 0; i < call->nedges; i++) {
-        struct dtn_range *range = sent ? &edges[i].sent : &edges[i].received;
+    for (int i = 0; i < unit->call.nedges; i++) {
+        struct dtn_range *range = dtn_edge_range(&edges[i], side);
 
         range->offset = at;
         at += range->bytes;
     }
-}
+    for (struct dtn_pack_part *p = unit->pack.first; p; p = p->next) {
+        const struct dtn_recorded_call *item = (struct dtn_recorded_call *)p;
+        struct dtn_range *range;
 
-/* Copy all messages of one side to or from the packed buffer. */
-static int side_copy(struct dtensor_ctx *ctx, const struct dtn_fused *unit,
-                     struct dtn_edge edges[], bool sent,
-                     struct dtensor_error *err)
-{
-    const struct dtn_recorded *recorded = dtn_coll_of(ctx)->recorded;
-    struct dtn_call call = unit->call;
-    int rc = 0;
-
-    for (int i = 0; rc == 0 && i < recorded->n; i++) {
-        const struct dtn_recorded_call *item = &recorded->items[i];
-        const struct dtn_edge *edge;
-
-        if (!item_is_on(item, sent) || item->bytes == 0)
+        if (dtn_recorded_side(item) != side)
             continue;
-        edge = dtn_edge_of(ctx, &call, edges, item->peer);
-        if (sent)
-            rc = dtn_buffer_copy(ctx, unit->packed[DTN_IN] + edge->sent.offset
-                                 + item->at, item->in, item->bytes, err);
+        range = dtn_edge_range(dtn_edge_of(ctx, &unit->call, edges, item->peer),
+                               side);
+        if (low)
+            range->offset = (size_t)((const unsigned char *)(p->in ? p->in
+                                                             : p->out) - low);
         else
-            rc = dtn_buffer_copy(ctx, item->out, unit->packed[DTN_OUT]
-                                 + edge->received.offset + item->at,
-                                 item->bytes, err);
+            p->at[side] += range->offset;
     }
-    return rc;
 }
 
-/* The start of one side: the buffers themselves, or a packed buffer. */
-static int side_make(struct dtensor_ctx *ctx, struct dtn_fused *unit,
-                     struct dtn_edge edges[], bool sent,
-                     const unsigned char **basep, struct dtensor_error *err)
+/* Leave a side where it is, or pack it.  Returns where it begins, NULL: it is
+ * packed.
+ */
+static const unsigned char *side_make(struct dtensor_ctx *ctx,
+                                      struct dtn_fused *unit,
+                                      struct dtn_edge edges[],
+                                      enum dtn_space side)
 {
-    const struct dtn_recorded *recorded = dtn_coll_of(ctx)->recorded;
-    struct side side = side_look(ctx, sent);
+    bool stay;
+    const unsigned char *low = side_look(ctx, unit, side, &stay);
 
-    *basep = side.low;
-    if (side.n <= 1)
-        return 0;
-    if (side.arena && side_lone(edges, unit->call.nedges, sent)) {
-        for (int i = 0; i < recorded->n; i++) {
-            const struct dtn_recorded_call *item = &recorded->items[i];
-            struct dtn_edge *edge;
+    low = stay ? low : NULL;
+    unit->pack.blocks[side] = !stay;
+    side_place(ctx, unit, edges, side, low);
+    return low;
+}
 
-            if (!item_is_on(item, sent))
-                continue;
-            edge = dtn_edge_of(ctx, &unit->call, edges, item->peer);
-            *(sent ? &edge->sent.offset : &edge->received.offset) =
-                (size_t)((const unsigned char *)item_buf(item) - side.low);
-        }
-        return 0;
-    }
-    side_place(&unit->call, edges, sent);
-    unit->packed[!sent] = dtn_arena_alloc(&ctx->arena, side.bytes + 1);
-    if (!unit->packed[!sent])
-        return dtn_arena_fail(&ctx->arena, "group", side.bytes, err);
-    *basep = unit->packed[!sent];
-    return sent ? side_copy(ctx, unit, edges, true, err) : 0;
+static int edge_check_own(const struct dtensor_ctx *ctx,
+                          const struct dtn_edge edges[], int n,
+                          struct dtensor_error *err)
+{
+    for (int e = 0; e < n; e++)
+        if (edges[e].peer == ctx->world.rank
+            && (edges[e].sent_match != edges[e].received_match))
+            return dtn_fail(err, DTENSOR_EMISMATCH, "group: what this rank %d "
+                            "sends itself is not what it receives from itself",
+                            ctx->world.rank);
+    return 0;
 }
 
 int dtn_messages_make(struct dtensor_ctx *ctx, struct dtn_fused *unit,
                       struct dtn_edge edges[], struct dtensor_error *err)
 {
     struct dtn_recorded *recorded = dtn_coll_of(ctx)->recorded;
-    const unsigned char *in = NULL, *out = NULL;
+    const unsigned char *in, *out;
     int rc;
 
     unit->call = (struct dtn_call){ .coll = DTN_COLL_PAIRS,
                                     .dtype = DTENSOR_U8, .edges = edges };
     for (int i = 0; i < recorded->n; i++)
-        if (dtn_recorded_is_message(&recorded->items[i]))
+        if (dtn_recorded_is_message(&recorded->items[i])) {
+            dtn_pack_add(&unit->pack, &recorded->items[i].part);
             dtn_edge_add(&unit->call, edges, &recorded->items[i]);
+        }
     dtn_edges_sort(ctx, edges, unit->call.nedges);
-    for (int e = 0; e < unit->call.nedges; e++)
-        if (edges[e].peer == ctx->world.rank
-            && (edges[e].sent_match != edges[e].received_match))
-            return dtn_fail(err, DTENSOR_EMISMATCH, "group: what this rank %d "
-                            "sends itself is not what it receives from itself",
-                            ctx->world.rank);
-    rc = side_make(ctx, unit, edges, true, &in, err);
+    in = side_make(ctx, unit, edges, DTN_IN);
+    out = side_make(ctx, unit, edges, DTN_OUT);
+    recorded->packs = unit->pack.blocks[DTN_IN] || unit->pack.blocks[DTN_OUT];
+    rc = edge_check_own(ctx, edges, unit->call.nedges, err);
     if (rc == 0)
-        rc = side_make(ctx, unit, edges, false, &out, err);
-    recorded->run.in = in;
-    recorded->run.out = (void *)(uintptr_t)out;
+        rc = dtn_pack_alloc(ctx, &unit->pack, "group", err);
+    recorded->run.in = in ? in : unit->pack.mem[DTN_IN];
+    recorded->run.out = out ? (void *)(uintptr_t)out : unit->pack.mem[DTN_OUT];
     for (int e = 0; e < unit->call.nedges; e++) {
         edges[e].sends = edges[e].sends > 0;
         edges[e].receives = edges[e].receives > 0;
@@ -427,17 +403,8 @@ int dtn_messages_start(struct dtensor_ctx *ctx, struct dtn_fused *unit,
 {
     struct dtn_call_request *run = &dtn_coll_of(ctx)->recorded->run;
     struct dtn_group everyone = group_everyone(ctx);
+    int rc = dtn_pack_copy(ctx, &unit->pack, DTN_IN, err);
 
-    return dtn_call_start(&everyone, &unit->call, run->in, run->out,
-                          &unit->request, err);
-}
-
-int dtn_messages_unpack(struct dtensor_ctx *ctx, const struct dtn_fused *unit,
-                        struct dtn_edge edges[], struct dtensor_error *err)
-{
-    if (!unit->packed[DTN_OUT])
-        return 0;
-    for (int e = 0; e < unit->call.nedges; e++)    /* another group may have  */
-        dtn_coll_of(ctx)->peers[edges[e].peer].edge = e;    /* changed that   */
-    return side_copy(ctx, unit, edges, false, err);
+    return rc != 0 ? rc : dtn_call_start(&everyone, &unit->call, run->in,
+                                         run->out, &unit->request, err);
 }

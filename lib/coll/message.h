@@ -2,6 +2,7 @@
 #ifndef DTN_COLL_MESSAGE_H
 #define DTN_COLL_MESSAGE_H
 
+#include "coll/pack.h"
 #include "sched/call.h"
 #include "dtensor.h"
 
@@ -26,15 +27,13 @@ int dtn_message(const struct dtn_group *group, struct dtn_message message,
 struct dtn_fused {
     struct dtensor_request *request;  /* of the started unit                  */
     struct dtn_call call;         /* the call that replaces them              */
-    int first, last;              /* indexes of recorded calls, linked by     */
-                                  /* `next`; unused in unit 0, which has all  */
-                                  /* messages                                 */
-    unsigned char *packed[2];     /* packed IN, OUT; NULL: not packed         */
+    struct dtn_pack pack;         /* their buffers; of unit 0, which has all  */
+                                  /* messages, the memory is kept             */
 };
 
 /* make: one call of all recorded messages, and its buffers; `edges` has room
  * for one edge for each message.  find: its executable.  start: a request of
- * it.  unpack: when it has ended, copy packed data to its place.
+ * it.
  */
 int dtn_messages_make(struct dtensor_ctx *ctx, struct dtn_fused *unit,
                       struct dtn_edge edges[], struct dtensor_error *err);
@@ -42,8 +41,6 @@ int dtn_messages_find(struct dtensor_ctx *ctx, struct dtn_fused *unit,
                       struct dtensor_error *err);
 int dtn_messages_start(struct dtensor_ctx *ctx, struct dtn_fused *unit,
                        struct dtensor_error *err);
-int dtn_messages_unpack(struct dtensor_ctx *ctx, const struct dtn_fused *unit,
-                        struct dtn_edge edges[], struct dtensor_error *err);
 
 /* Start to send `bytes` at `in` to the next rank of a group of several, and to
  * receive as many from the one before to `out`.

@@ -8,16 +8,18 @@
  * again.  If its first message is that of another kept group, it becomes that
  * one.  While its messages are those of the kept group, nothing is recorded; if
  * all are, what that group ran is run or started again, without another check
- * (repeat.h).  Otherwise it only uses the memory.  A started group is kept when
- * it was awaited.
+ * (repeat.h), after its messages were packed as before.  Otherwise it only uses
+ * the memory.  A started group is kept when it was awaited.
  */
 #include "coll/recorded.h"
 #include "base/array.h"
+#include "base/compiler.h"
 #include "base/error.h"
 #include "coll/exec.h"
 #include "coll/exec/run.h"
 #include "coll/execs.h"
 #include "coll/message.h"
+#include "coll/pack.h"
 #include "coll/request.h"
 #include "coll/state.h"
 #include "job/await.h"
@@ -25,6 +27,7 @@
 #include "job/group.h"
 #include "sched/call.h"
 #include "sched/fingerprint.h"
+#include "sched/sched.h"
 #include "dtensor.h"
 
 #include <stdbool.h>
@@ -93,14 +96,43 @@ static void recorded_renew(struct dtn_coll_state *coll)
     }
 }
 
-void dtn_recorded_keep(struct dtensor_ctx *ctx, struct dtn_recorded *recorded)
+/* dtensor_fini() has given back the whole arena. */
+static void recorded_free_packed(struct dtensor_ctx *ctx,
+                                 struct dtn_recorded *recorded)
+{
+    if (recorded->room > 0 && !ctx->finished)
+        dtn_pack_free(ctx, &recorded->units[0].pack);
+}
+
+static DTN_NOINLINE void kept_drop(struct dtensor_ctx *ctx)
+{
+    struct dtn_recorded *oldest = kept_take(dtn_coll_of(ctx), 0);
+
+    recorded_free_packed(ctx, oldest);
+    dtn_recorded_destroy(oldest);
+}
+
+static void recorded_keep(struct dtensor_ctx *ctx,
+                          struct dtn_recorded *recorded)
 {
     struct dtn_coll_state *coll = dtn_coll_of(ctx);
 
     if (coll->nkept == DTN_KEPT_GROUPS)
-        dtn_recorded_destroy(kept_take(coll, 0));
+        kept_drop(ctx);
     recorded->n = 0;
     coll->kept[coll->nkept++] = recorded;
+}
+
+/* It cannot repeat without the memory that it has packed, which is freed if it
+ * is large.
+ */
+void dtn_recorded_keep(struct dtensor_ctx *ctx, struct dtn_recorded *recorded)
+{
+    if (recorded->packs && dtn_pack_is_large(&recorded->units[0].pack)) {
+        recorded_free_packed(ctx, recorded);
+        recorded->nlast = 0;
+    }
+    recorded_keep(ctx, recorded);
 }
 
 /* ------------------------------------------------------------ recording --- */
@@ -144,8 +176,7 @@ static int recorded_append(struct dtensor_ctx *ctx,
     if (!dtn_array_reserve(&recorded->items, &recorded->capacity,
                            recorded->n + 1, sizeof *item))
         return recorded_nomem(ctx, sizeof *item, err);
-    recorded->items[recorded->n] = *item;
-    recorded->items[recorded->n++].next = -1;
+    recorded->items[recorded->n++] = *item;
     return 0;
 }
 
@@ -157,7 +188,7 @@ int dtn_recorded_add(struct dtensor_ctx *ctx,
 
     recorded_differs(ctx);
     rc = !ctx->asks ? 0 : dtn_call_check_buffers(
-        item->group, &item->call, item->in, item->out, err);
+        item->group, &item->call, item->part.in, item->part.out, err);
     return rc == 0 ? recorded_append(ctx, item, err) : rc;
 }
 
@@ -166,27 +197,35 @@ int dtn_recorded_add_call(const struct dtn_group *group,
                           void *out, struct dtensor_error *err)
 {
     struct dtn_recorded_call item = { .group = group, .call = *call,
-                                      .in = in, .out = out };
+                                      .part = { .in = in, .out = out } };
     int rc = dtn_call_prepare(group, &item.call, in, out, err);
 
     recorded_differs(group->ctx);
     return rc == 0 ? recorded_append(group->ctx, &item, err) : rc;
 }
 
+/* Unit 0 keeps its memory. */
 int dtn_recorded_room(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
     struct dtn_recorded *recorded = dtn_coll_of(ctx)->recorded;
     const size_t n = (size_t)recorded->n + 1;
+    struct dtn_fused *units;
 
     if (recorded->room > recorded->n)
         return 0;
-    free(recorded->units);
+    units = calloc(n, sizeof *units);
     free(recorded->edges);
-    recorded->units = calloc(n, sizeof *recorded->units);
     recorded->edges = calloc(n, sizeof *recorded->edges);
-    recorded->room = recorded->units && recorded->edges ? (int)n : 0;
-    return recorded->room > 0
-         ? 0 : recorded_nomem(ctx, n * sizeof *recorded->units, err);
+    if (!units || !recorded->edges) {
+        free(units);
+        return recorded_nomem(ctx, n * sizeof *units, err);
+    }
+    if (recorded->units)
+        units[0].pack = recorded->units[0].pack;
+    free(recorded->units);
+    recorded->units = units;
+    recorded->room = (int)n;
+    return 0;
 }
 
 bool dtn_recorded_repeats(const struct dtn_recorded *recorded)
@@ -194,12 +233,33 @@ bool dtn_recorded_repeats(const struct dtn_recorded *recorded)
     return recorded->nlast > 0 && recorded->n == recorded->nlast;
 }
 
-int dtn_recorded_again(struct dtensor_ctx *ctx, struct dtensor_error *err)
+/* The executable is held, since it may be evicted while no kept group names it.
+ */
+static DTN_NOINLINE int again_packed(struct dtensor_ctx *ctx,
+                                     struct dtn_recorded *recorded,
+                                     struct dtensor_error *err)
 {
-    struct dtn_recorded *recorded = dtn_coll_of(ctx)->recorded;
+    const struct dtn_call_request *run = &recorded->run;
+    const struct dtn_pack *pack = &recorded->units[0].pack;
+    int rc = dtn_pack_copy(ctx, pack, DTN_IN, err);
 
-    dtn_coll_of(ctx)->recorded = NULL;
+    run->cached->entry.holders++;
+    if (rc == 0)
+        rc = dtn_cached_again(ctx, run->cached, run->in, run->out, 0, err);
+    if (rc == 0)
+        rc = dtn_pack_copy(ctx, pack, DTN_OUT, err);
+    run->cached->entry.holders--;
     dtn_recorded_keep(ctx, recorded);
+    return rc;
+}
+
+int dtn_recorded_again(struct dtensor_ctx *ctx, struct dtn_recorded *recorded,
+                       struct dtensor_error *err)
+{
+    dtn_coll_of(ctx)->recorded = NULL;
+    if (recorded->packs)
+        return again_packed(ctx, recorded, err);
+    recorded_keep(ctx, recorded);
     return dtn_cached_again(ctx, recorded->run.cached, recorded->run.in,
                             recorded->run.out, 0, err);
 }
@@ -216,8 +276,29 @@ static void restarted_release(struct dtensor_request *request)
     dtn_recorded_keep(request->ctx, recorded);
 }
 
+static int restarted_unpack(struct dtensor_request *request, int rc,
+                            struct dtensor_error *err)
+{
+    const struct dtn_recorded *recorded = (struct dtn_recorded *)request;
+
+    return rc != 0 || !recorded->packs ? rc
+         : dtn_pack_copy(request->ctx, &recorded->units[0].pack, DTN_OUT, err);
+}
+
+static int restarted_poll(struct dtensor_request *request,
+                          struct dtensor_error *err)
+{
+    return restarted_unpack(request, dtn_call_poll(request, err), err);
+}
+
+static int restarted_finish(struct dtensor_request *request,
+                            struct dtensor_error *err)
+{
+    return restarted_unpack(request, dtn_call_finish(request, err), err);
+}
+
 static const struct dtn_request_ops restarted_work = {
-    .begin = dtn_call_begin, .poll = dtn_call_poll, .finish = dtn_call_finish,
+    .begin = dtn_call_begin, .poll = restarted_poll, .finish = restarted_finish,
     .release = restarted_release
 };
 
@@ -229,6 +310,8 @@ int dtn_recorded_restart(struct dtensor_ctx *ctx, struct dtn_recorded *recorded,
     int rc = dtn_run_alone(ctx, err);
 
     dtn_coll_of(ctx)->recorded = NULL;
+    if (rc == 0 && recorded->packs)
+        rc = dtn_pack_copy(ctx, &recorded->units[0].pack, DTN_IN, err);
     if (rc != 0) {
         dtn_recorded_keep(ctx, recorded);
         return rc;

@@ -2,6 +2,7 @@
 #ifndef DTN_COLL_RECORDED_H
 #define DTN_COLL_RECORDED_H
 
+#include "coll/pack.h"
 #include "coll/request.h"
 #include "sched/call.h"
 #include "dtensor.h"
@@ -13,17 +14,13 @@ struct dtn_fused;
 struct dtn_group;
 
 struct dtn_recorded_call {
+    struct dtn_pack_part part;    /* its buffers; in NULL: a receive; out     */
+                                  /* NULL: a send                             */
     const struct dtn_group *group;  /* ranks of the call                      */
     struct dtn_call call;         /* PAIRS: a send or receive, with count and */
                                   /* dtype only                               */
-    const void *in;               /* buffer; NULL: a receive                  */
-    void *out;                    /* buffer; NULL: a send                     */
-    size_t bytes;                 /* size of a send or receive                */
-    size_t at;                    /* its offset in its edge, bytes            */
     int position;                 /* of the peer in the group                 */
     int peer;                     /* its world rank                           */
-    int next;                     /* index of the next call of its unit, or   */
-                                  /* -1                                       */
 };
 
 /* The calls of a group, and the memory to run them, which the next group uses
@@ -38,6 +35,7 @@ struct dtn_recorded {
     struct dtn_edge *edges;       /* [room] of the messages                   */
     int room;                     /* allocated units and edges                */
     int nunits;                   /* used units                               */
+    bool packs;                   /* messages are packed, in units[0]         */
     int nlast;                    /* messages of the last group here, which   */
                                   /* can run again; they are the first items  */
                                   /* until others are recorded. 0: it cannot  */
@@ -63,7 +61,8 @@ int dtn_recorded_start(struct dtensor_ctx *ctx,
  * close it, and run what that one ran.  restart: start that.
  */
 bool dtn_recorded_repeats(const struct dtn_recorded *recorded);
-int dtn_recorded_again(struct dtensor_ctx *ctx, struct dtensor_error *err);
+int dtn_recorded_again(struct dtensor_ctx *ctx, struct dtn_recorded *recorded,
+                       struct dtensor_error *err);
 int dtn_recorded_restart(struct dtensor_ctx *ctx, struct dtn_recorded *recorded,
                          struct dtensor_request **requestp,
                          struct dtensor_error *err);
@@ -71,7 +70,7 @@ int dtn_recorded_restart(struct dtensor_ctx *ctx, struct dtn_recorded *recorded,
 /* room: for the units and edges of all calls, and unit 0.  keep: the group is
  * over, a later one may repeat it or use its memory.  become: the open group,
  * which has no calls yet, goes on as the group i of those that are kept.
- * destroy: NULL is a no-op.
+ * destroy: NULL is a no-op; what is in the arena goes with that.
  */
 int dtn_recorded_room(struct dtensor_ctx *ctx, struct dtensor_error *err);
 void dtn_recorded_keep(struct dtensor_ctx *ctx, struct dtn_recorded *recorded);
@@ -81,6 +80,13 @@ void dtn_recorded_destroy(struct dtn_recorded *recorded);
 static inline bool dtn_recorded_is_message(const struct dtn_recorded_call *item)
 {
     return item->call.coll == DTN_COLL_PAIRS;
+}
+
+/* Of a message: where its buffer is. */
+static inline enum dtn_space dtn_recorded_side(
+    const struct dtn_recorded_call *item)
+{
+    return item->part.in ? DTN_IN : DTN_OUT;
 }
 
 #endif

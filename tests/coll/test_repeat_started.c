@@ -28,15 +28,18 @@ enum { RANKS = 3, ROUNDS = 42, PERIOD = 6, COUNT = 5, MOST = DTN_LRU_LIMIT + 40,
 struct job {
     struct world w;
     int32_t *in, *out;            /* [LONG] in the arena                      */
+    size_t parts;                 /* messages of a group each way: packed if  */
+                                  /* there are several                        */
 };
 
 #define good(call) need((call) == 0, "%s", job->w.err.text)
 
-static void job_open(struct job *job)
+static void job_open(struct job *job, size_t parts)
 {
     void *mem;
 
     world_open(&job->w);
+    job->parts = parts;
     good(dtensor_alloc(job->w.ctx, LONG * sizeof *job->in, &mem, &job->w.err));
     job->in = mem;
     good(dtensor_alloc(job->w.ctx, LONG * sizeof *job->out, &mem,
@@ -51,15 +54,24 @@ static void job_close(struct job *job)
     dtensor_fini(job->w.ctx);
 }
 
-/* `count` numbers at `at` go to the next rank and come from the one before. */
+/* `count` numbers at `at` go to the next rank and come from the one before: of
+ * 5 numbers in 2 parts 2 and 3.
+ */
 static void ring_messages(struct job *job, int at, size_t count)
 {
     const int me = job->w.rank, n = job->w.n;
 
-    good(dtensor_send(job->w.mesh, (me + 1) % n, job->in + at, count,
-                      DTENSOR_I32, &job->w.err));
-    good(dtensor_recv(job->w.mesh, (me + n - 1) % n, job->out + at, count,
-                      DTENSOR_I32, &job->w.err));
+    for (size_t part = 0; part < job->parts; part++) {
+        const size_t from = count * part / job->parts;
+        const size_t some = count * (part + 1) / job->parts - from;
+
+        good(dtensor_send(job->w.mesh, (me + 1) % n,
+                          job->in + at + (int)from, some, DTENSOR_I32,
+                          &job->w.err));
+        good(dtensor_recv(job->w.mesh, (me + n - 1) % n,
+                          job->out + at + (int)from, some, DTENSOR_I32,
+                          &job->w.err));
+    }
 }
 
 static void ring_record(struct job *job, int at, size_t count)
@@ -160,12 +172,13 @@ static void together_round(struct job *job, int round)
 /* After PERIOD rounds the next ones allocate nothing: the least of periods
  * counts, since a long wait may hear from the bootstrap, which allocates.
  */
-static void rounds_run(void (*play)(struct job *job, int round))
+static void rounds_run(void (*play)(struct job *job, int round),
+                       const size_t *parts)
 {
     struct job job_here, *job = &job_here;
     long before = 0, least = LONG_MAX;
 
-    job_open(job);
+    job_open(job, *parts);
     for (int round = 0; round < ROUNDS; round++) {
         if (round % PERIOD == 0)
             before = allocations;
@@ -182,16 +195,14 @@ static void turns_main(int rank, int n, void *arg)
 {
     (void)rank;
     (void)n;
-    (void)arg;
-    rounds_run(turns_round);
+    rounds_run(turns_round, arg);
 }
 
 static void together_main(int rank, int n, void *arg)
 {
     (void)rank;
     (void)n;
-    (void)arg;
-    rounds_run(together_round);
+    rounds_run(together_round, arg);
 }
 
 /* More groups are under way than are kept. */
@@ -202,8 +213,7 @@ static void many_main(int rank, int n, void *arg)
 
     (void)rank;
     (void)n;
-    (void)arg;
-    job_open(job);
+    job_open(job, *(const size_t *)arg);
     for (int round = 0; round < ROUNDS; round++) {
         ring_fill(job, round, GROUPS * COUNT);
         for (int g = 0; g < GROUPS; g++)
@@ -226,8 +236,7 @@ static void evicted_main(int rank, int n, void *arg)
 
     (void)rank;
     (void)n;
-    (void)arg;
-    job_open(job);
+    job_open(job, *(const size_t *)arg);
     for (int round = 0; round < 3; round++) {
         ring_fill(job, round, MOST);
         request = ring_start(job, 0, MOST);
@@ -269,58 +278,73 @@ static void both_fail(struct job *job, size_t count, int expected)
     need(dtensor_group_begin(job->w.ctx, NULL) == expected, "it goes on");
 }
 
+/* Numbers of a group, and in how many messages. */
+struct shape {
+    size_t count, parts;
+};
+
 /* Rank 1 is killed when the groups have repeated. */
 static void killed_main(int rank, int n, void *arg)
 {
-    const size_t count = *(const size_t *)arg;
+    const struct shape *shape = arg;
     struct job job_here, *job = &job_here;
 
     (void)n;
-    job_open(job);
+    job_open(job, shape->parts);
     for (int round = 0; round < PERIOD; round++)
-        good(dtensor_wait(ring_start(job, 0, count), &job->w.err));
+        good(dtensor_wait(ring_start(job, 0, shape->count), &job->w.err));
     if (rank == 1)
         raise(SIGKILL);
-    both_fail(job, count, DTENSOR_EPEER);
+    both_fail(job, shape->count, DTENSOR_EPEER);
     job_close(job);
 }
 
 /* The messages of rank 0 repeat, those of rank 1 have another length. */
 static void longer_main(int rank, int n, void *arg)
 {
-    const size_t count = *(const size_t *)arg;
+    const struct shape *shape = arg;
     struct job job_here, *job = &job_here;
 
     (void)n;
-    job_open(job);
+    job_open(job, shape->parts);
     for (int round = 0; round < PERIOD; round++)
-        good(dtensor_wait(ring_start(job, 0, count), &job->w.err));
-    both_fail(job, count + (size_t)(rank == 1), DTENSOR_EMISMATCH);
+        good(dtensor_wait(ring_start(job, 0, shape->count), &job->w.err));
+    both_fail(job, shape->count + (size_t)(rank == 1), DTENSOR_EMISMATCH);
     job_close(job);
 }
 
-static void fail(const char *wire, size_t count)
+static void fail(const char *wire, size_t count, size_t parts)
 {
+    struct shape shape = { count, parts };
     int status[2], bad;
 
-    bad = ranks_run(2, 30, killed_main, &count, status);
+    bad = ranks_run(2, 30, killed_main, &shape, status);
     ok(bad == 1 && WIFSIGNALED(status[1]) && status[0] == 0,
-       "%s, %zu numbers: a rank is killed, both groups fail", wire, count);
-    ok(ranks_run(2, 30, longer_main, &count, NULL) == 0,
-       "%s, %zu numbers: one rank repeats, the other sends more", wire, count);
+       "%s, %zu numbers in %zu: a rank is killed, both groups fail", wire,
+       count, parts);
+    ok(ranks_run(2, 30, longer_main, &shape, NULL) == 0,
+       "%s, %zu numbers in %zu: one rank repeats, the other sends more", wire,
+       count, parts);
 }
 
 int main(void)
 {
     static const char *const wires[] = { "shm", "tcp" };
-    static const struct {
+    static struct {
         rank_main_f *fn;
+        size_t parts;
         const char *claim;
     } cases[] = {
-        { turns_main, "started and blocking groups in turn allocate nothing" },
-        { together_main, "equal groups are under way together" },
-        { many_main, "more groups than are kept are under way" },
-        { evicted_main, "executables are evicted before a group is awaited" },
+        { turns_main, 1, "started and blocking groups in turn allocate "
+                         "nothing" },
+        { turns_main, 2, "the same of groups that are packed" },
+        { together_main, 1, "equal groups are under way together" },
+        { together_main, 3, "equal groups that are packed" },
+        { many_main, 1, "more groups than are kept are under way" },
+        { many_main, 2, "more packed groups than are kept" },
+        { evicted_main, 1, "executables are evicted before a group is "
+                           "awaited" },
+        { evicted_main, 2, "the same of groups that are packed" },
     };
 
     for (size_t w = 0; w < DTN_COUNT(wires); w++) {
@@ -328,13 +352,15 @@ int main(void)
 
         setenv("DTN_CLUSTER", path, 1);
         for (size_t c = 0; c < DTN_COUNT(cases); c++)
-            ok(ranks_run(RANKS, 60, cases[c].fn, NULL, NULL) == 0, "%s: %s",
-               wires[w], cases[c].claim);
+            ok(ranks_run(RANKS, 60, cases[c].fn, &cases[c].parts, NULL) == 0,
+               "%s: %s", wires[w], cases[c].claim);
         unlink(path);
         path = ranks_file(wires[w], 2, NULL);
         setenv("DTN_CLUSTER", path, 1);
-        fail(wires[w], COUNT);
-        fail(wires[w], LONG / 2);
+        fail(wires[w], COUNT, 1);
+        fail(wires[w], COUNT, 2);
+        fail(wires[w], LONG / 2, 1);
+        fail(wires[w], LONG / 2, 2);
         unlink(path);
     }
     return done();
