@@ -39,13 +39,13 @@ int dtn_pack_alloc(struct dtensor_ctx *ctx, struct dtn_pack *pack,
                    const char *what, struct dtensor_error *err)
 {
     for (int s = 0; s < DTN_PACK_SIDES; s++) {
-        const size_t bytes = pack->bytes[s] * pack->blocks[s] + 1;
+        const size_t bytes = pack->bytes[s] * pack->blocks[s];
 
-        if (pack->blocks[s] == 0 || pack->room[s] >= bytes)
+        if (pack->blocks[s] == 0 || pack->room[s] > bytes)
             continue;
         dtn_arena_free(&ctx->arena, pack->mem[s]);
-        pack->mem[s] = dtn_arena_alloc(&ctx->arena, bytes);
-        pack->room[s] = pack->mem[s] ? bytes : 0;
+        pack->mem[s] = dtn_arena_alloc(&ctx->arena, bytes + 1);
+        pack->room[s] = pack->mem[s] ? bytes + 1 : 0;
         if (!pack->mem[s])
             return dtn_arena_fail(&ctx->arena, what, bytes, err);
     }

@@ -36,8 +36,8 @@ struct dtn_pack {
 
 static inline bool dtn_pack_is_large(const struct dtn_pack *pack)
 {
-    return pack->room[DTN_IN] > DTN_PACK_MAX_BYTES
-        || pack->room[DTN_OUT] > DTN_PACK_MAX_BYTES;
+    return pack->room[DTN_IN] > DTN_PACK_MAX_BYTES + 1
+        || pack->room[DTN_OUT] > DTN_PACK_MAX_BYTES + 1;
 }
 
 /* clear: it has no parts, but keeps its memory.  add: behind those it has; the

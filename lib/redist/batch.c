@@ -12,9 +12,9 @@
  */
 #include "base/error.h"
 #include "coll/exec.h"
+#include "coll/pack.h"
 #include "coll/request.h"
 #include "job/await.h"
-#include "job/buffer.h"
 #include "job/ctx.h"
 #include "job/group.h"
 #include "layout/layout.h"
@@ -31,8 +31,7 @@
 #include "sched/exchange.h"
 #include "sched/fingerprint.h"
 #include "sched/model.h"
-#include "transport/arena.h"
-#include "transport/arena_size.h"
+#include "sched/sched.h"
 #include "dtensor.h"
 
 #include <math.h>
@@ -66,7 +65,7 @@ static void batch_share(struct dtensor_batch *batch,
                         const struct dtn_cost_packing *ns)
 {
     const int me = item->phase.dst.mesh->group.me;
-    const int index = (int)(item - batch->item);
+    const size_t elem = dtensor_dtype_size(item->phase.dst.dtype);
     struct dtn_batch_share *share;
     int s = 0;
 
@@ -76,24 +75,19 @@ static void batch_share(struct dtensor_batch *batch,
     share = &batch->share[s];
     if (s == batch->nshares) {
         share->phase = item->phase;
-        share->first = index;
         batch->nshares++;
-    } else {
-        batch->item[share->last].next = index;
     }
-    share->last = index;
     share->hash = dtn_fingerprint_hash(DTN_MIX_CALL, share->hash)
                 + dtn_redist_hash(&item->src, &item->dst, DTN_NO_ROOT);
     share->saved_ns += ns->messages - ns->copies;
     share->messages_ns = fmax(share->messages_ns, ns->messages);
-    if (me < 0)
-        return;
-    item->in_count = (size_t)dtn_local_numel(&item->phase.src, me);
-    item->out_count = (size_t)dtn_local_numel(&item->phase.dst, me);
-    item->in_at = share->in_count;
-    item->out_at = share->out_count;
-    share->in_count += item->in_count;
-    share->out_count += item->out_count;
+    if (me >= 0) {
+        item->part.bytes[DTN_IN] =
+            elem * (size_t)dtn_local_numel(&item->phase.src, me);
+        item->part.bytes[DTN_OUT] =
+            elem * (size_t)dtn_local_numel(&item->phase.dst, me);
+    }
+    dtn_pack_add(&share->pack, &item->part);
 }
 
 /* Is there room to pack it with the others?  It needs both parts, and on the
@@ -135,7 +129,7 @@ static int batch_add_reduce(struct dtensor_batch *batch,
 
     if (bound == 0 || !batch_has_room(batch, reduce))
         return batch_add_alone(item, err);
-    item->sum = dtn_sums_add(&batch->sums, reduce, bound);
+    item->sum = dtn_sums_add(&batch->sums, reduce, bound, &item->part);
     return 0;
 }
 
@@ -165,7 +159,7 @@ static int batch_add(struct dtensor_batch *batch, struct dtn_batch_item *item,
 
     item->src = *src;
     item->dst = *dst;
-    item->next = item->sum = -1;
+    item->sum = -1;
     if (src->mesh != dst->mesh || dtn_phases(src, dst, phase) != 1)
         return batch_add_alone(item, err);
     if (phase[0].kind == DTN_PHASE_REDUCE)
@@ -177,20 +171,6 @@ static int batch_add(struct dtensor_batch *batch, struct dtn_batch_item *item,
 
 /* --------------------------------------------------------------- making --- */
 
-static int batch_buffers(const struct dtensor_batch *batch,
-                         struct dtn_batch_share *share,
-                         struct dtensor_error *err)
-{
-    const size_t elem = dtensor_dtype_size(share->phase.dst.dtype);
-    const size_t in = share->in_count * elem, out = share->out_count * elem;
-
-    share->in = dtn_arena_alloc(&batch->ctx->arena, in ? in : 1);
-    share->out = dtn_arena_alloc(&batch->ctx->arena, out ? out : 1);
-    return share->in && share->out
-         ? 0 : dtn_arena_fail(&batch->ctx->arena, "batch",
-                              share->in ? out : in, err);
-}
-
 static int batch_make(const struct dtensor_batch *batch, int s,
                       struct dtensor_error *err)
 {
@@ -199,12 +179,15 @@ static int batch_make(const struct dtensor_batch *batch, int s,
     struct dtn_pieces received = { .n = 0 }, sent = { .n = 0 };
     struct dtn_exchange exchange = dtn_exchange_of("batch", &share->phase,
                                                    group);
-    int rc = batch_buffers(batch, share, err);
+    const size_t elem = dtensor_dtype_size(share->phase.dst.dtype);
+    int rc;
 
-    exchange.in_count = share->in_count;
-    exchange.out_count = share->out_count;
+    share->pack.blocks[DTN_IN] = share->pack.blocks[DTN_OUT] = 1;
+    rc = dtn_pack_alloc(batch->ctx, &share->pack, "batch", err);
+    exchange.in_count = share->pack.bytes[DTN_IN] / elem;
+    exchange.out_count = share->pack.bytes[DTN_OUT] / elem;
     if (rc == 0)
-        rc = dtn_batch_pieces(batch, share, &received, &sent, err);
+        rc = dtn_batch_pieces(share, &received, &sent, err);
     if (rc == 0) {
         dtn_exchange_pieces(&exchange, &received, &sent);
         rc = dtn_exchange_exec(group, &exchange, &share->exec, err);
@@ -232,8 +215,9 @@ static int batch_settle(struct dtensor_batch *batch, int s,
     if (pays && !batch->ctx->planning)
         return share->phase.dst.mesh->group.me < 0 ? 0
              : batch_make(batch, s, err);
-    for (int i = share->first; rc == 0 && i >= 0; i = batch->item[i].next) {
-        struct dtn_batch_item *item = &batch->item[i];
+    for (struct dtn_pack_part *p = share->pack.first; rc == 0 && p;
+         p = p->next) {
+        struct dtn_batch_item *item = dtn_batch_item_of(p);
 
         rc = dtensor_plan_create(&item->src, &item->dst, pays ? &direct : NULL,
                                  &item->alone, err);
@@ -328,8 +312,7 @@ void dtensor_batch_destroy(struct dtensor_batch *batch)
         dtensor_plan_destroy(batch->item[i].alone);
     for (int s = 0; s < batch->nshares; s++) {
         dtn_exec_destroy(batch->share[s].exec);
-        dtn_arena_free(&batch->ctx->arena, batch->share[s].in);
-        dtn_arena_free(&batch->ctx->arena, batch->share[s].out);
+        dtn_pack_free(batch->ctx, &batch->share[s].pack);
     }
     dtn_sums_fini(&batch->sums);
     free(batch->share);
@@ -346,29 +329,14 @@ static int batch_run_share(const struct dtensor_batch *batch, int s,
 {
     const struct dtn_batch_share *share = &batch->share[s];
     const struct dtn_phase *phase = &share->phase;
-    const size_t elem = dtensor_dtype_size(phase->dst.dtype);
-    int rc = 0;
+    int rc = dtn_pack_copy(batch->ctx, &share->pack, DTN_IN, err);
 
-    for (int i = share->first; rc == 0 && i >= 0; i = batch->item[i].next) {
-        const struct dtn_batch_item *item = &batch->item[i];
-
-        if (item->in_count > 0)
-            rc = dtn_buffer_copy(batch->ctx, share->in + item->in_at * elem,
-                                 item->in, item->in_count * elem, err);
-    }
     if (rc == 0)
-        rc = dtn_exec_run(share->exec, share->in, share->out,
+        rc = dtn_exec_run(share->exec, share->pack.mem[DTN_IN],
+                          share->pack.mem[DTN_OUT],
                           dtn_fingerprint(DTN_COLL_EXCHANGE, phase->dst.dtype,
                                           phase->redop, share->hash), err);
-    for (int i = share->first; rc == 0 && i >= 0; i = batch->item[i].next) {
-        const struct dtn_batch_item *item = &batch->item[i];
-
-        if (item->out_count > 0)
-            rc = dtn_buffer_copy(batch->ctx, item->out,
-                                 share->out + item->out_at * elem,
-                                 item->out_count * elem, err);
-    }
-    return rc;
+    return rc == 0 ? dtn_pack_copy(batch->ctx, &share->pack, DTN_OUT, err) : rc;
 }
 
 static int take_fail(const char *side, int i, const struct dtensor_spec *has,
@@ -394,10 +362,8 @@ int dtn_batch_take(struct dtensor_batch *batch, int i,
         return take_fail("source", i, src, &item->src, err);
     if (!dtn_spec_equal(dst, &item->dst))
         return take_fail("destination", i, dst, &item->dst, err);
-    item->in = in;
-    item->out = out;
-    if (item->sum >= 0)
-        dtn_sums_take(&batch->sums, item->sum, in, out);
+    item->part.in = in;
+    item->part.out = out;
     return 0;
 }
 
@@ -406,11 +372,14 @@ struct dtensor_plan *dtn_batch_plan(const struct dtensor_batch *batch, int i)
     return batch->item[i].alone;
 }
 
-const struct dtn_sums *dtn_batch_sums(const struct dtensor_batch *batch, int i,
-                                      int *kp)
+const struct dtn_sum_packed *dtn_batch_sum(const struct dtensor_batch *batch,
+                                           int i,
+                                           const struct dtn_pack_part **partp)
 {
-    *kp = batch->item[i].sum;
-    return *kp >= 0 ? &batch->sums : NULL;
+    const struct dtn_batch_item *item = &batch->item[i];
+
+    *partp = &item->part;
+    return item->sum >= 0 ? &batch->sums.sum[item->sum] : NULL;
 }
 
 int dtn_batch_count(const struct dtensor_batch *batch)
@@ -422,7 +391,7 @@ static int batch_run_alone(const struct dtn_batch_item *item,
                            struct dtensor_error *err)
 {
     struct dtensor_error why;
-    int rc = dtn_redist_run(item->alone, item->in, item->out, &why);
+    int rc = dtn_redist_run(item->alone, item->part.in, item->part.out, &why);
 
     return rc == 0 ? 0
          : dtn_redist_give_up(&item->src, &item->dst, rc, &why, err);

@@ -6,6 +6,7 @@
  * and only for ranks that a piece names.
  */
 #include "base/error.h"
+#include "coll/pack.h"
 #include "layout/layout.h"
 #include "mesh/mesh.h"
 #include "redist/batch.h"
@@ -100,14 +101,13 @@ static void pieces_shift(const struct batch_pieces *pieces,
 }
 
 /* Compute the place of each tensor after the others, on every rank. */
-static void pieces_place(const struct dtensor_batch *batch,
-                         const struct dtn_batch_share *share,
+static void pieces_place(const struct dtn_batch_share *share,
                          struct batch_pieces *pieces)
 {
     int received = 0, sent = 0;
 
-    for (int i = share->first; i >= 0; i = batch->item[i].next) {
-        const struct dtn_batch_item *item = &batch->item[i];
+    for (struct dtn_pack_part *p = share->pack.first; p; p = p->next) {
+        const struct dtn_batch_item *item = dtn_batch_item_of(p);
         const struct dtn_phase *phase = &item->phase;
 
         pieces_shift(pieces, &pieces->received, received, item->received);
@@ -123,21 +123,23 @@ static void pieces_place(const struct dtensor_batch *batch,
     }
 }
 
-int dtn_batch_pieces(const struct dtensor_batch *batch,
-                     const struct dtn_batch_share *share,
+int dtn_batch_pieces(const struct dtn_batch_share *share,
                      struct dtn_pieces *received, struct dtn_pieces *sent,
                      struct dtensor_error *err)
 {
     struct batch_pieces pieces;
     int rc = pieces_init(&pieces, share->phase.dst.mesh->group.n, err);
 
-    for (int i = share->first; rc == 0 && i >= 0; i = batch->item[i].next) {
-        rc = pieces_find(&pieces, &batch->item[i].phase, err);
-        batch->item[i].received = pieces.received.n;
-        batch->item[i].sent = pieces.sent.n;
+    for (struct dtn_pack_part *p = share->pack.first; rc == 0 && p;
+         p = p->next) {
+        struct dtn_batch_item *item = dtn_batch_item_of(p);
+
+        rc = pieces_find(&pieces, &item->phase, err);
+        item->received = pieces.received.n;
+        item->sent = pieces.sent.n;
     }
     if (rc == 0)
-        pieces_place(batch, share, &pieces);
+        pieces_place(share, &pieces);
     *received = pieces.received;
     *sent = pieces.sent;
     pieces_fini(&pieces);

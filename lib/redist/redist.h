@@ -4,7 +4,8 @@
 
 #include "dtensor.h"
 
-struct dtn_sums;
+struct dtn_pack_part;
+struct dtn_sum_packed;
 
 /* Redistribute `in`, this rank's part of `src`, to `out`, its part of `dst`.  A
  * plan is made at the first use of a pair of specs and kept.  Ranks outside the
@@ -39,12 +40,13 @@ int dtn_request_redist(struct dtensor_plan *plan,
                       void *out, struct dtensor_request **requestp,
                       struct dtensor_error *err);
 
-/* batch.c: the plan of tensor `i`, in a context that only plans; or the sums in
- * which it has number *kp, NULL: it is in none.
+/* batch.c: the plan of tensor `i`, in a context that only plans; or the sum of
+ * which it is *partp, NULL: it is in none.
  */
 struct dtensor_plan *dtn_batch_plan(const struct dtensor_batch *batch, int i);
-const struct dtn_sums *dtn_batch_sums(const struct dtensor_batch *batch, int i,
-                                      int *kp);
+const struct dtn_sum_packed *dtn_batch_sum(const struct dtensor_batch *batch,
+                                           int i,
+                                           const struct dtn_pack_part **partp);
 
 /* batch.c: take: tensor `i` of the batch has these parts on this rank until the
  * batch is run.  Errors: EINVAL  it has other specs.  count: the number of

@@ -12,8 +12,7 @@
  * share of a full sum costs less than an allreduce of its own.
  */
 #include "redist/sums.h"
-#include "base/error.h"
-#include "job/buffer.h"
+#include "coll/pack.h"
 #include "job/ctx.h"
 #include "job/watcher.h"
 #include "layout/layout.h"
@@ -24,8 +23,7 @@
 #include "redist/plan.h"
 #include "redist/run.h"
 #include "sched/call.h"
-#include "transport/arena.h"
-#include "transport/arena_size.h"
+#include "sched/sched.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -35,21 +33,18 @@
 
 bool dtn_sums_init(struct dtn_sums *sums, int n)
 {
-    sums->tensor = calloc((size_t)n, sizeof sums->tensor[0]);
     sums->sum = calloc((size_t)n, sizeof sums->sum[0]);
-    return sums->tensor && sums->sum;
+    return sums->sum;
 }
 
 void dtn_sums_fini(struct dtn_sums *sums)
 {
-    for (int s = 0; s < sums->nsums; s++) {
+    for (int s = 0; s < sums->n; s++) {
         struct dtn_sum_packed *sum = &sums->sum[s];
 
         dtensor_plan_destroy(sum->plan);
-        dtn_arena_free(&sum->src.mesh->ctx->arena, sum->in);
-        dtn_arena_free(&sum->src.mesh->ctx->arena, sum->out);
+        dtn_pack_free(sum->src.mesh->ctx, &sum->pack);
     }
-    free(sums->tensor);
     free(sums->sum);
 }
 
@@ -120,26 +115,25 @@ static bool sum_takes(const struct dtn_sum_packed *sum,
 }
 
 int dtn_sums_add(struct dtn_sums *sums, const struct dtn_phase *reduce,
-                 size_t bound)
+                 size_t bound, struct dtn_pack_part *part)
 {
     const struct dtensor_spec *src = &reduce->src;
-    const size_t count = (size_t)dtn_numel(src->ndim, src->shape);
     struct dtn_sum_packed *sum;
-    int s = sums->nsums - 1;
+    int s = sums->n - 1;
 
     while (s >= 0 && !sum_takes(&sums->sum[s], src, bound))
         s--;
     if (s < 0) {
-        s = sums->nsums++;
+        s = sums->n++;
         sums->sum[s].src = flat(src, 0);
         sums->sum[s].dst = flat(&reduce->dst, 0);
     }
     sum = &sums->sum[s];
-    sums->tensor[sums->n] = (struct dtn_summed){ .sum = s, .count = count,
-        .at = (size_t)sum->src.shape[0] };
-    sum->src.shape[0] = sum->dst.shape[0] += (int64_t)count;
-    sum->n++;
-    return sums->n++;
+    sum->src.shape[0] += dtn_numel(src->ndim, src->shape);
+    sum->dst.shape[0] = sum->src.shape[0];
+    part->bytes[DTN_IN] = part->bytes[DTN_OUT] = spec_bytes(src);
+    dtn_pack_add(&sum->pack, part);
+    return s;
 }
 
 int dtn_sums_make(struct dtn_sums *sums, struct dtensor_error *err)
@@ -148,108 +142,69 @@ int dtn_sums_make(struct dtn_sums *sums, struct dtensor_error *err)
         .route = DTENSOR_ROUTE_DIRECT };
     int rc = 0;
 
-    for (int s = 0; s < sums->nsums && rc == 0; s++) {
+    for (int s = 0; s < sums->n && rc == 0; s++) {
         struct dtn_sum_packed *sum = &sums->sum[s];
         const struct dtensor_mesh *mesh = sum->src.mesh;
-        const size_t bytes = spec_bytes(&sum->src);
 
         rc = dtensor_plan_create(&sum->src, &sum->dst, &direct, &sum->plan,
                                  err);
-        if (rc != 0 || sum->n == 1 || mesh->ctx->planning ||
-            mesh->group.me < 0)
+        if (rc != 0 || sum->pack.first == sum->pack.last ||
+            mesh->ctx->planning || mesh->group.me < 0)
             continue;
-        sum->in = dtn_arena_alloc(&mesh->ctx->arena, bytes);
-        sum->out = dtn_arena_alloc(&mesh->ctx->arena, bytes);
-        if (!sum->in || !sum->out)
-            rc = dtn_arena_fail(&mesh->ctx->arena, "batch", bytes, err);
+        sum->pack.blocks[DTN_IN] = sum->pack.blocks[DTN_OUT] = 1;
+        rc = dtn_pack_alloc(mesh->ctx, &sum->pack, "batch", err);
     }
     return rc;
 }
 
 /* -------------------------------------------------------------- running --- */
 
-void dtn_sums_take(struct dtn_sums *sums, int k, const void *in, void *out)
+static int sum_run(const struct dtn_sum_packed *sum, struct dtensor_error *err)
 {
-    sums->tensor[k].in = in;
-    sums->tensor[k].out = out;
-}
+    const struct dtn_pack *pack = &sum->pack;
+    struct dtensor_ctx *ctx = sum->src.mesh->ctx;
+    int rc;
 
-/* Into the memory of the sum, or out of it. */
-static int sum_copy(const struct dtn_sums *sums, int s, bool back,
-                    struct dtensor_error *err)
-{
-    const struct dtn_sum_packed *sum = &sums->sum[s];
-    const size_t size = dtensor_dtype_size(sum->src.dtype);
-    int rc = 0;
-
-    for (int k = 0; k < sums->n && rc == 0; k++) {
-        const struct dtn_summed *t = &sums->tensor[k];
-
-        if (t->sum == s)
-            rc = dtn_buffer_copy(sum->src.mesh->ctx,
-                                 back ? t->out : sum->in + t->at * size,
-                                 back ? sum->out + t->at * size : t->in,
-                                 t->count * size, err);
-    }
-    return rc;
-}
-
-static int sum_run(const struct dtn_sums *sums, int s,
-                   struct dtensor_error *err)
-{
-    const struct dtn_sum_packed *sum = &sums->sum[s];
-    int rc, k = 0;
-
-    if (sum->n == 1) {
-        while (sums->tensor[k].sum != s)
-            k++;
-        return dtn_redist_run(sum->plan, sums->tensor[k].in,
-                              sums->tensor[k].out, err);
-    }
-    rc = sum_copy(sums, s, false, err);
+    if (pack->first == pack->last)
+        return dtn_redist_run(sum->plan, pack->first->in, pack->first->out,
+                              err);
+    rc = dtn_pack_copy(ctx, pack, DTN_IN, err);
     if (rc == 0)
-        rc = dtn_redist_run(sum->plan, sum->in, sum->out, err);
-    return rc == 0 ? sum_copy(sums, s, true, err) : rc;
+        rc = dtn_redist_run(sum->plan, pack->mem[DTN_IN], pack->mem[DTN_OUT],
+                            err);
+    return rc == 0 ? dtn_pack_copy(ctx, pack, DTN_OUT, err) : rc;
 }
 
 int dtn_sums_run(const struct dtn_sums *sums, struct dtensor_error *err)
 {
     int rc = 0;
 
-    for (int s = 0; s < sums->nsums && rc == 0; s++)
+    for (int s = 0; s < sums->n && rc == 0; s++)
         if (sums->sum[s].src.mesh->group.me >= 0)
-            rc = sum_run(sums, s, err);
+            rc = sum_run(&sums->sum[s], err);
     return rc;
 }
 
 /* -------------------------------------------------------------- telling --- */
 
-bool dtn_sums_joins(const struct dtn_sums *sums, int k)
+double dtn_sums_ns(const struct dtn_sum_packed *sum,
+                   const struct dtn_pack_part *part)
 {
-    return sums->tensor[k].at > 0;
-}
-
-double dtn_sums_ns(const struct dtn_sums *sums, int k)
-{
-    const struct dtn_summed *t = &sums->tensor[k];
-    const struct dtn_sum_packed *sum = &sums->sum[t->sum];
-
-    return sum->plan->step[0].ns * (double)t->count /
-           (double)sum->src.shape[0];
+    return sum->plan->step[0].ns * (double)part->bytes[DTN_IN] /
+           (double)sum->pack.bytes[DTN_IN];
 }
 
 /* Of 100 bytes two tensors of 1 and 2 elements have 33 and 67. */
-void dtn_sums_follow(const struct dtn_sums *sums, int k)
+void dtn_sums_follow(const struct dtn_sum_packed *sum,
+                     const struct dtn_pack_part *part)
 {
-    const struct dtn_summed *t = &sums->tensor[k];
-    const struct dtn_sum_packed *sum = &sums->sum[t->sum];
     struct dtn_watcher *watcher = sum->src.mesh->ctx->watcher;
-    const uint64_t all = (uint64_t)sum->src.shape[0];
     const uint64_t bytes = dtensor_plan_bytes(sum->plan, 0, -1, -1);
+    const uint64_t at = part->at[DTN_IN], all = sum->pack.bytes[DTN_IN];
 
     watcher->begin(watcher, &(struct dtn_activity){
         .kind = DTN_WATCHED_CALL, .name = "allreduce",
-        .coll = DTN_COLL_ALLREDUCE, .ns = dtn_sums_ns(sums, k),
-        .bytes = bytes * (t->at + t->count) / all - bytes * t->at / all });
+        .coll = DTN_COLL_ALLREDUCE, .ns = dtn_sums_ns(sum, part),
+        .bytes = bytes * (at + part->bytes[DTN_IN]) / all - bytes * at / all });
     watcher->end(watcher);
 }

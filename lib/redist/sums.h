@@ -2,6 +2,7 @@
 #ifndef DTN_REDIST_SUMS_H
 #define DTN_REDIST_SUMS_H
 
+#include "coll/pack.h"
 #include "dtensor.h"
 
 #include <stdbool.h>
@@ -11,26 +12,16 @@ struct dtensor_plan;
 struct dtn_cost;
 struct dtn_phase;
 
-/* A tensor. */
-struct dtn_summed {
-    int sum;                      /* which one it is in                       */
-    size_t at, count;             /* its elements there                       */
-    const void *in;               /* while it is run                          */
-    void *out;                    /* see above                                */
-};
-
-/* Tensors one after another, as one of one dimension. */
+/* Tensors packed one after another, as one of one dimension. */
 struct dtn_sum_packed {
     struct dtensor_spec src, dst; /* of that                                  */
     struct dtensor_plan *plan;    /* its redistribute                         */
-    int n;                        /* tensors in it                            */
-    unsigned char *in, *out;      /* where they are packed; NULL: it has one  */
+    struct dtn_pack pack;         /* the tensors; a single one is not packed  */
 };
 
 struct dtn_sums {
-    struct dtn_summed *tensor;    /* [n]                                      */
-    struct dtn_sum_packed *sum;   /* [nsums]                                  */
-    int n, nsums;                 /* entries                                  */
+    struct dtn_sum_packed *sum;   /* [n]                                      */
+    int n;                        /* entries                                  */
 };
 
 /* Room for n tensors; false: there is no memory.  fini: of what init, and make,
@@ -46,24 +37,20 @@ void dtn_sums_fini(struct dtn_sums *sums);
 size_t dtn_sums_bound(const struct dtn_cost *cost,
                       const struct dtn_phase *reduce);
 
-/* Add it.  Returns its number. */
+/* Add it as a part.  Returns the number of its sum. */
 int dtn_sums_add(struct dtn_sums *sums, const struct dtn_phase *reduce,
-                 size_t bound);
+                 size_t bound, struct dtn_pack_part *part);
 
 /* Plan and allocate, after the last one was added.   Errors: ENOMEM */
 int dtn_sums_make(struct dtn_sums *sums, struct dtensor_error *err);
-
-/* take: tensor k has these parts for the next run. */
-void dtn_sums_take(struct dtn_sums *sums, int k, const void *in, void *out);
 int dtn_sums_run(const struct dtn_sums *sums, struct dtensor_error *err);
 
-/* Is tensor k not the first one of its allreduce? */
-bool dtn_sums_joins(const struct dtn_sums *sums, int k);
-
-/* The share of tensor k of the predicted time; and in a context that only
- * plans: tell who counts of its share of the bytes.
+/* The share of a tensor of the predicted time of its sum; and in a context that
+ * only plans: tell who counts of its share of the bytes.
  */
-double dtn_sums_ns(const struct dtn_sums *sums, int k);
-void dtn_sums_follow(const struct dtn_sums *sums, int k);
+double dtn_sums_ns(const struct dtn_sum_packed *sum,
+                   const struct dtn_pack_part *part);
+void dtn_sums_follow(const struct dtn_sum_packed *sum,
+                     const struct dtn_pack_part *part);
 
 #endif

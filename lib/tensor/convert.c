@@ -112,15 +112,15 @@ static void batch_tell(const struct dtensor_batch *batch, int i,
                        const struct dtensor *src, const struct dtensor *dst,
                        struct dtn_watcher *watcher)
 {
-    int k;
-    const struct dtn_sums *sums = dtn_batch_sums(batch, i, &k);
+    const struct dtn_pack_part *part;
+    const struct dtn_sum_packed *sum = dtn_batch_sum(batch, i, &part);
 
     watcher->cause.operand = i;
     watcher->begin(watcher, &(struct dtn_activity){
         .kind = DTN_WATCHED_REDIST, .name = "redistribute", .nin = 1,
         .nout = 1, .in = &src->spec, .out = &dst->spec,
-        .joins = sums && dtn_sums_joins(sums, k),
-        .ns = sums ? dtn_sums_ns(sums, k) : 0 });
+        .joins = sum && part != sum->pack.first,
+        .ns = sum ? dtn_sums_ns(sum, part) : 0 });
 }
 
 /* Each tensor of a batch is a redistribute, all for the same reason. */
@@ -153,15 +153,16 @@ static int batch_follow(struct dtensor_batch *batch,
                         struct dtn_watcher *watcher, struct dtensor_error *err)
 {
     const struct dtn_cause cause = watcher->cause;
-    const struct dtn_sums *sums;
-    int rc = 0, k;
+    const struct dtn_pack_part *part;
+    const struct dtn_sum_packed *sum;
+    int rc = 0;
 
     for (int i = 0; rc == 0 && i < dtn_batch_count(batch); i++) {
         watcher->cause = cause;
-        sums = dtn_batch_sums(batch, i, &k);
-        if (sums) {
+        sum = dtn_batch_sum(batch, i, &part);
+        if (sum) {
             batch_tell(batch, i, src[i], dst[i], watcher);
-            dtn_sums_follow(sums, k);
+            dtn_sums_follow(sum, part);
             watcher->end(watcher);
             continue;
         }
