@@ -157,7 +157,7 @@ static int group_units(struct dtensor_ctx *ctx, struct dtn_recorded *recorded,
         rc = recorded->nunits > 1 ? dtn_messages_start(ctx, &units[0], err)
                                   : dtn_messages_find(ctx, &units[0], err);
     if (rc == 0 && recorded->nunits == 1)
-        recorded->nlast = recorded->n;
+        dtn_recorded_can_repeat(ctx, recorded);
     return rc;
 }
 
@@ -275,14 +275,13 @@ static const struct dtn_request_ops group_work = {
     .release = group_release
 };
 
-int dtn_recorded_start(struct dtensor_ctx *ctx,
-                       struct dtensor_request **requestp,
-                       struct dtensor_error *err)
+static DTN_NOINLINE int group_start(struct dtensor_ctx *ctx,
+                                    struct dtensor_request **requestp,
+                                    struct dtensor_error *err)
 {
     struct dtn_recorded *recorded = dtn_coll_of(ctx)->recorded;
     struct dtensor_request *request;
-    int rc = recorded && dtn_recorded_repeats(recorded)
-           ? 0 : group_close(ctx, err);
+    int rc = group_close(ctx, err);
 
     if (rc != 0)
         return rc;
@@ -296,4 +295,15 @@ int dtn_recorded_start(struct dtensor_ctx *ctx,
     *requestp = request;
     dtn_request_start(request);
     return 0;
+}
+
+int dtn_recorded_start(struct dtensor_ctx *ctx,
+                       struct dtensor_request **requestp,
+                       struct dtensor_error *err)
+{
+    struct dtn_recorded *recorded = dtn_coll_of(ctx)->recorded;
+
+    return recorded && dtn_recorded_repeats(recorded)
+         ? dtn_recorded_restart(ctx, recorded, requestp, err)
+         : group_start(ctx, requestp, err);
 }

@@ -228,11 +228,6 @@ int dtn_recorded_room(struct dtensor_ctx *ctx, struct dtensor_error *err)
     return 0;
 }
 
-bool dtn_recorded_repeats(const struct dtn_recorded *recorded)
-{
-    return recorded->nlast > 0 && recorded->n == recorded->nlast;
-}
-
 /* The executable is held, since it may be evicted while no kept group names it.
  */
 static DTN_NOINLINE int again_packed(struct dtensor_ctx *ctx,
@@ -302,6 +297,19 @@ static const struct dtn_request_ops restarted_work = {
     .release = restarted_release
 };
 
+void dtn_recorded_can_repeat(struct dtensor_ctx *ctx,
+                             struct dtn_recorded *recorded)
+{
+    struct dtn_call_request *run = &recorded->run;
+
+    recorded->nlast = recorded->n;
+    run->exec = run->cached->exec;
+    run->fingerprint = dtn_fingerprint_numbered(run->cached->fingerprint, 0);
+    run->request.work = &restarted_work;
+    run->request.ctx = ctx;
+    run->request.ranks = dtn_exec_met(run->exec);
+}
+
 int dtn_recorded_restart(struct dtensor_ctx *ctx, struct dtn_recorded *recorded,
                          struct dtensor_request **requestp,
                          struct dtensor_error *err)
@@ -317,11 +325,6 @@ int dtn_recorded_restart(struct dtensor_ctx *ctx, struct dtn_recorded *recorded,
         return rc;
     }
     dtn_cached_touch(ctx, run->cached);
-    run->exec = run->cached->exec;
-    run->fingerprint = dtn_fingerprint_numbered(run->cached->fingerprint, 0);
-    run->request.work = &restarted_work;
-    run->request.ctx = ctx;
-    run->request.ranks = dtn_exec_met(run->exec);
     run->cached->entry.holders++;
     dtn_ctx_hold(ctx);
     *requestp = &run->request;

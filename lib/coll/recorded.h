@@ -58,14 +58,20 @@ int dtn_recorded_start(struct dtensor_ctx *ctx,
                        struct dtensor_error *err);
 
 /* Has the group all messages of a kept one, and nothing else?  Then again:
- * close it, and run what that one ran.  restart: start that.
+ * close it, and run what that one ran.  restart: start that.  can_repeat: it
+ * has an executable now, so that a later one can, and itself.
  */
-bool dtn_recorded_repeats(const struct dtn_recorded *recorded);
+static inline bool dtn_recorded_repeats(const struct dtn_recorded *recorded)
+{
+    return recorded->nlast > 0 && recorded->n == recorded->nlast;
+}
 int dtn_recorded_again(struct dtensor_ctx *ctx, struct dtn_recorded *recorded,
                        struct dtensor_error *err);
 int dtn_recorded_restart(struct dtensor_ctx *ctx, struct dtn_recorded *recorded,
                          struct dtensor_request **requestp,
                          struct dtensor_error *err);
+void dtn_recorded_can_repeat(struct dtensor_ctx *ctx,
+                             struct dtn_recorded *recorded);
 
 /* room: for the units and edges of all calls, and unit 0.  keep: the group is
  * over, a later one may repeat it or use its memory.  become: the open group,
