@@ -2,9 +2,8 @@
  *
  * All sends and receives of a group become one schedule (message.c).
  * Collectives that differ only in count and buffers become one call with the
- * sum of the counts: ten allreduces of 100 floats become one of 1000, with one
- * message to a peer instead of ten.  Above 64 KiB packing costs more than it
- * saves, so larger calls run one by one.
+ * sum of the counts: five allreduces of 100 floats become one of 500, with one
+ * message to a peer instead of five, if that costs less (pack.c).
  *
  * What runs as one is a unit.  dtensor_group_end() waits for all units;
  * dtensor_group_start() appends a request that ends after theirs.  If messages
@@ -13,6 +12,7 @@
  */
 #include "base/compiler.h"
 #include "base/error.h"
+#include "coll/choose.h"
 #include "coll/exec.h"
 #include "coll/execs.h"
 #include "coll/message.h"
@@ -37,8 +37,7 @@ static bool items_alike(const struct dtn_recorded_call *a,
 {
     return a->group->ranks == b->group->ranks && a->call.coll == b->call.coll
         && a->call.root == b->call.root && a->call.dtype == b->call.dtype
-        && a->call.redop == b->call.redop && !a->call.counts
-        && !b->call.counts;
+        && a->call.redop == b->call.redop;
 }
 
 /* The first call of a unit. */
@@ -47,39 +46,70 @@ static const struct dtn_recorded_call *unit_first(const struct dtn_fused *unit)
     return (const struct dtn_recorded_call *)unit->pack.first;
 }
 
+/* The bound of a call, which is the same for each of that size. */
+static int unit_bound(const struct dtn_recorded_call *item, size_t *boundp,
+                      struct dtensor_error *err)
+{
+    const struct dtn_group *group = item->group;
+    const struct dtn_pack_known asked = {
+        .ranks = group->ranks, .bytes = item->part.bytes[DTN_IN],
+        .how = (int)item->call.coll + DTN_NCOLLS * item->call.on_device };
+    struct dtn_pack_known *known =
+        dtn_coll_of(group->ctx)->packs
+        + (asked.bytes / 4 + (size_t)asked.how) % DTN_PACK_KNOWN;
+    const struct dtn_model *model;
+    struct dtensor_error why;
+    int rc;
+
+    if (known->ranks != asked.ranks || known->bytes != asked.bytes
+        || known->how != asked.how) {
+        rc = dtn_model_of(group, &model, &why);
+        if (rc != 0)
+            return dtn_call_give_up(group, rc, &why, err);
+        *known = asked;
+        known->bound = dtn_pack_bound(&item->call, model);
+    }
+    *boundp = item->call.counts ? 0 : known->bound;
+    return 0;
+}
+
 /* The last unit of similar calls, if it has room, or else a new one, units[n].
  * All ranks do the same.
  */
 static int units_find(struct dtn_fused units[], int n,
-                      const struct dtn_recorded_call *item)
+                      const struct dtn_recorded_call *item, size_t bound)
 {
-    struct dtn_call more;
     int u = n - 1;
 
-    while (u > 0 && !items_alike(unit_first(&units[u]), item))
-        u--;
-    if (u == 0)
+    if (bound == 0)
         return n;
-    more = units[u].call;
-    more.count += item->call.count;
-    return dtn_call_bytes(&more) > DTN_PACK_MAX_BYTES ? n : u;
+    while (u > 0 && (units[u].bound == 0
+                     || !items_alike(unit_first(&units[u]), item)))
+        u--;
+    return u > 0 && units[u].pack.bytes[DTN_IN] + item->part.bytes[DTN_IN]
+                    <= bound ? u : n;
 }
 
-/* Add a call to a unit.  Returns the number of units. */
-static int units_add(struct dtn_fused units[], int n,
-                     struct dtn_recorded_call *item)
+/* Add a call to a unit, one of *np or a new one. */
+static int units_add(struct dtn_fused units[], int *np,
+                     struct dtn_recorded_call *item, struct dtensor_error *err)
 {
-    const size_t bytes = item->call.count
-                       * dtensor_dtype_size(item->call.dtype);
-    const int u = units_find(units, n, item);
+    size_t bound;
+    int u, rc;
 
-    if (u < n)
+    item->part.bytes[DTN_IN] = item->part.bytes[DTN_OUT] =
+        item->call.count * dtensor_dtype_size(item->call.dtype);
+    rc = unit_bound(item, &bound, err);
+    if (rc != 0)
+        return rc;
+    u = units_find(units, *np, item, bound);
+    if (u < *np)
         units[u].call.count += item->call.count;
     else
-        units[u] = (struct dtn_fused){ .call = item->call };
-    item->part.bytes[DTN_IN] = item->part.bytes[DTN_OUT] = bytes;
+        units[(*np)++] = (struct dtn_fused){ .call = item->call,
+                                             .bound = bound };
     dtn_pack_add(&units[u].pack, &item->part);
-    return u < n ? n : n + 1;
+    return 0;
 }
 
 /* Block r of each call is beside block r of the next. */
@@ -141,12 +171,11 @@ static int group_units(struct dtensor_ctx *ctx, struct dtn_recorded *recorded,
     recorded->nunits = 1;
     units[0].request = NULL;
     dtn_pack_clear(&units[0].pack);
-    for (int i = 0; i < recorded->n; i++) {
+    for (int i = 0; rc == 0 && i < recorded->n; i++) {
         if (dtn_recorded_is_message(&recorded->items[i]))
             nmessages++;
         else
-            recorded->nunits = units_add(units, recorded->nunits,
-                                         &recorded->items[i]);
+            rc = units_add(units, &recorded->nunits, &recorded->items[i], err);
     }
     for (int u = 1; rc == 0 && u < recorded->nunits; u++)
         rc = unit_start(ctx, &units[u], err);

@@ -29,6 +29,8 @@ struct dtn_fused {
     struct dtn_call call;         /* the call that replaces them              */
     struct dtn_pack pack;         /* their buffers; of unit 0, which has all  */
                                   /* messages, the memory is kept             */
+    size_t bound;                 /* the most bytes of a block; 0: it takes   */
+                                  /* no other call.  Unused in unit 0         */
 };
 
 /* make: one call of all recorded messages, and its buffers; `edges` has room

@@ -31,8 +31,24 @@ struct dtn_pack {
     unsigned char *mem[DTN_PACK_SIDES];     /* in the arena, or NULL          */
 };
 
-/* Above this packing costs more than it saves, and memory is not kept. */
+/* What is packed has at most so many bytes on a side, and memory of more is not
+ * kept.
+ */
 #define DTN_PACK_MAX_BYTES ((size_t)64 << 10)
+
+struct dtn_call;
+struct dtn_model;
+
+/* The rule.  bound: the most bytes of a block of a call into which a call like
+ * this, of so many elements, is packed with others; 0: it runs alone, since
+ * that costs less, or since it is large.  copies: nanoseconds to pack `in`
+ * bytes and to unpack `out`; `read`: peers on the host read the packed ones.
+ * Both are the same on every rank, and for each root, dtype and reduction.
+ */
+size_t dtn_pack_bound(const struct dtn_call *call,
+                      const struct dtn_model *model);
+double dtn_pack_copies(const struct dtn_model *model, double in, double out,
+                       bool read);
 
 static inline bool dtn_pack_is_large(const struct dtn_pack *pack)
 {

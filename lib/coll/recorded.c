@@ -96,19 +96,12 @@ static void recorded_renew(struct dtn_coll_state *coll)
     }
 }
 
-/* dtensor_fini() has given back the whole arena. */
-static void recorded_free_packed(struct dtensor_ctx *ctx,
-                                 struct dtn_recorded *recorded)
-{
-    if (recorded->room > 0 && !ctx->finished)
-        dtn_pack_free(ctx, &recorded->units[0].pack);
-}
-
 static DTN_NOINLINE void kept_drop(struct dtensor_ctx *ctx)
 {
     struct dtn_recorded *oldest = kept_take(dtn_coll_of(ctx), 0);
 
-    recorded_free_packed(ctx, oldest);
+    if (oldest->room > 0)
+        dtn_pack_free(ctx, &oldest->units[0].pack);
     dtn_recorded_destroy(oldest);
 }
 
@@ -129,7 +122,7 @@ static void recorded_keep(struct dtensor_ctx *ctx,
 void dtn_recorded_keep(struct dtensor_ctx *ctx, struct dtn_recorded *recorded)
 {
     if (recorded->packs && dtn_pack_is_large(&recorded->units[0].pack)) {
-        recorded_free_packed(ctx, recorded);
+        dtn_pack_free(ctx, &recorded->units[0].pack);
         recorded->nlast = 0;
     }
     recorded_keep(ctx, recorded);
@@ -204,26 +197,24 @@ int dtn_recorded_add_call(const struct dtn_group *group,
     return rc == 0 ? recorded_append(group->ctx, &item, err) : rc;
 }
 
-/* Unit 0 keeps its memory. */
+/* Unit 0 keeps its packed memory. */
 int dtn_recorded_room(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
     struct dtn_recorded *recorded = dtn_coll_of(ctx)->recorded;
     const size_t n = (size_t)recorded->n + 1;
     struct dtn_fused *units;
+    struct dtn_edge *edges;
 
     if (recorded->room > recorded->n)
         return 0;
-    units = calloc(n, sizeof *units);
-    free(recorded->edges);
-    recorded->edges = calloc(n, sizeof *recorded->edges);
-    if (!units || !recorded->edges) {
-        free(units);
+    units = realloc(recorded->units, n * sizeof *units);
+    edges = realloc(recorded->edges, n * sizeof *edges);
+    recorded->units = units ? units : recorded->units;
+    recorded->edges = edges ? edges : recorded->edges;
+    if (!units || !edges)
         return recorded_nomem(ctx, n * sizeof *units, err);
-    }
-    if (recorded->units)
-        units[0].pack = recorded->units[0].pack;
-    free(recorded->units);
-    recorded->units = units;
+    if (recorded->room == 0)
+        units[0] = (struct dtn_fused){ .request = NULL };
     recorded->room = (int)n;
     return 0;
 }

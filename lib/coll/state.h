@@ -22,10 +22,20 @@ struct dtn_device_words;
 /* The number of groups that are kept. */
 enum { DTN_KEPT_GROUPS = 8 };
 
+/* The bound of calls of a size, fuse.c. */
+struct dtn_pack_known {
+    const struct dtn_ranks *ranks;     /* of the calls; NULL: no entry        */
+    size_t bytes;                 /* of a block                               */
+    size_t bound;                 /* dtn_pack_bound()                         */
+    int how;                      /* enum dtn_coll; more: on devices          */
+};
+enum { DTN_PACK_KNOWN = 64 };
+
 struct dtn_coll_state {
     struct dtn_lru execs;         /* LRU cache by call: execs.c               */
     struct dtn_repeat repeats[DTN_REPEATS];        /* calls that were checked */
     struct dtn_models *models;    /* cost models of groups, or NULL           */
+    struct dtn_pack_known packs[DTN_PACK_KNOWN];   /* by size and collective  */
     struct dtn_redops *redops;    /* reductions made at run time, or NULL     */
     struct dtn_recorded *recorded;     /* calls of an open group, or NULL     */
     struct dtn_recorded *kept[DTN_KEPT_GROUPS];    /* [nkept] groups that     */

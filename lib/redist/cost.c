@@ -19,6 +19,7 @@
 #include "cluster/host.h"
 #include "cluster/world.h"
 #include "coll/choose.h"
+#include "coll/pack.h"
 #include "job/ctx.h"
 #include "layout/placement.h"
 #include "mesh/mesh.h"
@@ -318,26 +319,9 @@ double dtn_cost_exchange(const struct dtn_cost *cost,
                              + folded * cost->model.ns[DTENSOR_COST_FOLDED]);
 }
 
-/* The packed copy is written in each run, and inside a host a peer has read it
- * in the run before.  A store to such a cache line takes 10 ns between near
- * CPUs and 42 ns between far ones, and the model loads a line in 5.3 ns: this
- * many loads are in between.  Ranks that share a CPU share its cache, too.
- * Two ranks with 512 B each: 0.43 us of messages, 0.27 of copies.
- */
-#define PACKED_LOADS 6
-#define PACKED_LOADS_SHARED 2
-
-double dtn_cost_copies(const struct dtn_cost *cost, double in, double out,
-                       bool read)
+static bool cost_maps(const struct dtn_cost *cost)
 {
-    const enum dtn_wire wire =
-        cost->mesh->ctx->world.cluster->transport.intra_node;
-    const double loads = !read || wire != DTN_WIRE_SHM ? 0
-        : cost->model.ranks_per_cpu > 1 ? PACKED_LOADS_SHARED : PACKED_LOADS;
-
-    return dtn_model_cache_miss_factor(&cost->model, fmax(in, out))
-         * (loads * in * cost->model.ns[DTENSOR_COST_INTRA_BYTES]
-            + (in + out) * cost->model.ns[DTENSOR_COST_COPIED]);
+    return cost->mesh->ctx->world.cluster->transport.intra_node == DTN_WIRE_SHM;
 }
 
 struct dtn_cost_packing dtn_cost_packing(const struct dtn_cost *cost,
@@ -356,31 +340,27 @@ struct dtn_cost_packing dtn_cost_packing(const struct dtn_cost *cost,
                                  0)
                   + cost_far_ns(cost_far_link(cost),
                                 v.messages * (1 - v.on_host), 0),
-        .copies = dtn_cost_copies(cost, before * elem, after * elem,
-                                  v.on_host > 0)
+        .copies = dtn_pack_copies(&cost->model, before * elem, after * elem,
+                                  v.on_host > 0 && cost_maps(cost))
     };
 }
 
 static enum dtn_reach cost_reach(const struct dtn_cost *cost, int n,
                                  int per_host)
 {
-    if (cost->mesh->ctx->world.cluster->transport.intra_node != DTN_WIRE_SHM)
+    if (!cost_maps(cost))
         return DTN_REACH_PUT;
     return per_host == n ? DTN_REACH_MAP
          : per_host > 1 ? DTN_REACH_HOST : DTN_REACH_PUT;
 }
 
-/* An allreduce of n ranks, with the algorithm that a call over them would use.
- * Of the ranks that share a device those of other groups send, too.
+/* The model of a call over n ranks.  Of the ranks that share a device those of
+ * other groups send, too.
  */
-static double cost_chosen(const struct dtn_cost *cost, int n, int per_host,
-                          double bytes)
+static struct dtn_model cost_model(const struct dtn_cost *cost, int n,
+                                   int per_host)
 {
-    const struct dtn_call call = { .coll = DTN_COLL_ALLREDUCE, .n = n,
-                                   .dtype = DTENSOR_U8,
-                                   .count = (size_t)bytes };
     struct dtn_model model = cost->model;
-    struct dtn_choice pick;
 
     model.reach = cost_reach(cost, n, per_host);
     model.hosts = (n + per_host - 1) / per_host;
@@ -391,6 +371,24 @@ static double cost_chosen(const struct dtn_cost *cost, int n, int per_host,
         &model, &cost->mesh->ctx->world.cluster->transport, n);
     model.ranks_per_device = fmin(per_host, cost->sharing);
     model.ns[DTENSOR_COST_INTER_BYTES] /= model.ranks_per_device;
+    return model;
+}
+
+static struct dtn_call cost_call(int n, double bytes)
+{
+    return (struct dtn_call){ .coll = DTN_COLL_ALLREDUCE, .n = n,
+                              .dtype = DTENSOR_U8, .count = (size_t)bytes };
+}
+
+/* An allreduce of n ranks, with the algorithm that a call over them would use.
+ */
+static double cost_chosen(const struct dtn_cost *cost, int n, int per_host,
+                          double bytes)
+{
+    const struct dtn_call call = cost_call(n, bytes);
+    const struct dtn_model model = cost_model(cost, n, per_host);
+    struct dtn_choice pick;
+
     dtn_choose(&call, &model, &pick);
     return pick.ns;
 }
@@ -416,18 +414,41 @@ static double cost_kept(const struct dtn_cost *cost, int n, int per_host,
     return ns;
 }
 
+/* The ranks along some mesh dimensions. */
+static int cost_ranks(const struct dtn_cost *cost,
+                      const struct dtensor_mesh *mesh, unsigned dims,
+                      int *per_hostp)
+{
+    int n = 1;
+
+    *per_hostp = 1;
+    for (int m = 0; m < mesh->ndim; m++)
+        if (dims >> m & 1) {
+            *per_hostp *= cost->per_host[m];
+            n *= mesh->size[m];
+        }
+    return n;
+}
+
 double dtn_cost_allreduce(const struct dtn_cost *cost,
                           const struct dtensor_mesh *mesh, unsigned dims,
                           double bytes)
 {
-    int per_host = 1, n = 1;
+    int per_host;
+    const int n = cost_ranks(cost, mesh, dims, &per_host);
 
-    for (int m = 0; m < mesh->ndim; m++)
-        if (dims >> m & 1) {
-            per_host *= cost->per_host[m];
-            n *= mesh->size[m];
-        }
     return cost_kept(cost, n, per_host, bytes);
+}
+
+size_t dtn_cost_sum_bound(const struct dtn_cost *cost, unsigned dims,
+                          double bytes)
+{
+    int per_host;
+    const int n = cost_ranks(cost, cost->mesh, dims, &per_host);
+    const struct dtn_call call = cost_call(n, bytes);
+    const struct dtn_model model = cost_model(cost, n, per_host);
+
+    return dtn_pack_bound(&call, &model);
 }
 
 /* --------------------------------------------------------------- phases --- */

@@ -7,6 +7,7 @@
 #include "dtensor.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct dtn_phase;
@@ -72,11 +73,9 @@ struct dtn_cost_packing {
 struct dtn_cost_packing dtn_cost_packing(const struct dtn_cost *cost,
                                          const struct dtn_phase *exchange);
 
-/* Time to pack `in` bytes and to unpack `out`, in nanoseconds.  `read`: peers
- * on the host, if they map, read the packed ones.
- */
-double dtn_cost_copies(const struct dtn_cost *cost, double in, double out,
-                       bool read);
+/* dtn_pack_bound() of an allreduce of `bytes` along mesh dimensions. */
+size_t dtn_cost_sum_bound(const struct dtn_cost *cost, unsigned dims,
+                          double bytes);
 
 /* step.c: time of a change of placement m alone, from those of `from`; it is
  * that of the one phase that does it.

@@ -4,12 +4,7 @@
  * much as its messages.  So Partial tensors whose every rank holds a term of
  * the whole, with equal placements, are packed one after another and
  * redistributed as one tensor of one dimension: over tcp 10 gradients of 4 KiB
- * are one allreduce of 40 KiB.  Above 64 KiB packing costs more than it saves.
- *
- * Inside a host, peers read the packed tensors, and to write these again costs
- * more than a message.  There a sum is as long as what goes with a signal: of
- * gradients of 256 B, 8 are one allreduce of 2 KiB.  A tensor joins if its
- * share of a full sum costs less than an allreduce of its own.
+ * are one allreduce of 40 KiB.  Which ones are is the rule of coll/pack.c.
  */
 #include "redist/sums.h"
 #include "coll/pack.h"
@@ -25,11 +20,7 @@
 #include "sched/call.h"
 #include "sched/sched.h"
 
-#include <math.h>
 #include <stdlib.h>
-
-#define SUM_MAX_BYTES ((size_t)64 << 10)
-#define SUM_SIGNAL_BYTES ((size_t)2 << 10)
 
 bool dtn_sums_init(struct dtn_sums *sums, int n)
 {
@@ -56,16 +47,6 @@ static size_t spec_bytes(const struct dtensor_spec *spec)
            dtensor_dtype_size(spec->dtype);
 }
 
-/* Time of a full sum, for each byte. */
-static double bound_ns(const struct dtn_cost *cost, unsigned dims, size_t bound)
-{
-    const double bytes = (double)bound;
-
-    return (dtn_cost_allreduce(cost, cost->mesh, dims, bytes) +
-            dtn_cost_copies(cost, bytes, bytes, bound > SUM_SIGNAL_BYTES)) /
-           bytes;
-}
-
 /* Does every rank have all elements, as a term or a replica? */
 static bool sum_whole(const struct dtn_phase *reduce)
 {
@@ -80,16 +61,9 @@ static bool sum_whole(const struct dtn_phase *reduce)
 size_t dtn_sums_bound(const struct dtn_cost *cost,
                       const struct dtn_phase *reduce)
 {
-    const size_t bytes = spec_bytes(&reduce->src);
-    const double small = bound_ns(cost, reduce->dims, SUM_SIGNAL_BYTES);
-    const double large = bound_ns(cost, reduce->dims, SUM_MAX_BYTES);
-    const size_t bound = small < large ? SUM_SIGNAL_BYTES : SUM_MAX_BYTES;
-
-    if (!sum_whole(reduce) || bytes == 0 || bytes > bound)
-        return 0;
-    return fmin(small, large) * (double)bytes <
-           dtn_cost_allreduce(cost, cost->mesh, reduce->dims, (double)bytes)
-         ? bound : 0;
+    return !sum_whole(reduce) ? 0
+         : dtn_cost_sum_bound(cost, reduce->dims,
+                              (double)spec_bytes(&reduce->src));
 }
 
 /* As many elements in one dimension. */
