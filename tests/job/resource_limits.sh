@@ -77,6 +77,13 @@ for ((i = 0, told = 0; i < 8; i++)); do
 done
 is "a child of the rank that has none left hears why, each time" "$told" 8
 
+# Over tcp a rank needs one for each rank that it meets.
+file tcp.ini '[nodes "here"]' 'hosts = localhost' 'ranks = 8' \
+    '[transport]' 'intra_node = tcp' 'op_timeout = 20s'
+out=$(timeout 100 "$run" -n 8 bash -c "ulimit -n 18; exec $job tcp.ini" 2>&1)
+grep -q 'tcp: cannot accept the .* files (see ulimit -n)' <<<"$out"
+ok $? "so is it when a rank can accept no more connections of its peers"
+
 # ------------------------------------------------------------------- memory ---
 if [ -n "$SANITIZER_CFLAGS" ]; then
     skip_test "little address space" "the sanitizers need much"

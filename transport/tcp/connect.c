@@ -189,11 +189,13 @@ static void guest_evict(struct dtn_tcp *tcp)
     guest_drop(tcp, oldest);
 }
 
-/* Take all connections that wait, and read what they say. */
-static void guests_accept(struct dtn_tcp *tcp)
+/* Take all connections that wait, and read what they say.  False, with errno:
+ * there is no descriptor for one more, and no guest that may free one.
+ */
+static bool guests_accept(struct dtn_tcp *tcp)
 {
     int64_t now = dtn_now_ns();
-    int fd;
+    int fd = -1;
 
     for (int i = tcp->nguests - 1; i >= 0; i--)
         guest_hear(tcp, i, now);
@@ -206,6 +208,7 @@ static void guests_accept(struct dtn_tcp *tcp)
             (struct dtn_tcp_guest){ fd, dtn_now_ns() };
         guest_hear(tcp, tcp->nguests - 1, now);
     }
+    return fd >= 0 || tcp->nguests > 0 || (errno != EMFILE && errno != ENFILE);
 }
 
 static int connect_failed(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
@@ -324,7 +327,9 @@ static int connect_step(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
     if (p->state == DTN_TCP_NEW && p->rank < tcp->rank)
         return connect_begin(tcp, p, address, err);
     if (p->state == DTN_TCP_NEW) {
-        guests_accept(tcp);
+        if (!guests_accept(tcp) && p->fd < 0)
+            return dtn_fail_sys(err, errno, "tcp: cannot accept the connection "
+                                "of rank %d: %m (see ulimit -n)", p->rank);
         if (p->fd < 0)
             return DTENSOR_EAGAIN;
         rc = hello_send(tcp, p, address);
