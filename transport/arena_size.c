@@ -17,6 +17,7 @@
 #include "base/units.h"
 #include "cluster/cluster.h"
 #include "transport/arena.h"
+#include "transport/cgroup.h"
 #include "dtensor.h"
 
 #include <stdbool.h>
@@ -28,7 +29,6 @@
 #define ARENA_STEP_BYTES (UINT64_C(2) << 20)    /* a huge page                */
 #define ARENA_MIN_BYTES (UINT64_C(64) << 20)
 #define ARENA_SPACE_BYTES (UINT64_C(32) << 40)  /* of 128 TiB that x86-64 has */
-#define CGROUP_PATH_MAX 4096
 
 /* The limit of an arena, and how to raise it. */
 static const struct { const char *why, *remedy; } bounds[] = {
@@ -51,65 +51,6 @@ static const struct { const char *why, *remedy; } bounds[] = {
 };
 
 /* --------------------------------------------------------------- limits --- */
-
-/* The number at the start of a file; UINT64_MAX: no file, or "max". */
-static uint64_t size_of_file(const char *path)
-{
-    unsigned long long value;
-    FILE *file = fopen(path, "r");
-    bool good;
-
-    if (!file)
-        return UINT64_MAX;
-    good = fscanf(file, "%llu", &value) == 1;
-    fclose(file);
-    return good ? value : UINT64_MAX;
-}
-
-/* The smallest limit of a control group and its parents: for "/a/b" the files
- * ROOT/a/b/NAME, ROOT/a/NAME and ROOT/NAME.  In a container only the last may
- * exist; it is the limit of the container.
- */
-static uint64_t cgroup_limit(const char *root, char *group, const char *name)
-{
-    char path[CGROUP_PATH_MAX + 320];
-    uint64_t least = UINT64_MAX, limit;
-    char *slash;
-
-    do {
-        snprintf(path, sizeof path, "%s%s/%s", root, group, name);
-        limit = size_of_file(path);
-        least = limit < least ? limit : least;
-        slash = strrchr(group, '/');
-        if (slash)
-            *slash = '\0';
-    } while (slash);
-    return least;
-}
-
-uint64_t dtn_cgroup_bytes(const char *proc, const char *mount)
-{
-    char line[CGROUP_PATH_MAX], root[256];
-    uint64_t least = UINT64_MAX, limit = UINT64_MAX;
-    FILE *file = fopen(proc, "r");
-    char *group;
-
-    while (file && fgets(line, sizeof line, file)) {
-        line[strcspn(line, "\n")] = '\0';
-        group = strchr(line, ':') ? strchr(strchr(line, ':') + 1, ':') : NULL;
-        if (!group)
-            continue;
-        snprintf(root, sizeof root, "%s/memory", mount);
-        if (strncmp(line, "0::", 3) == 0)                     /* version 2    */
-            limit = cgroup_limit(mount, group + 1, "memory.max");
-        else if (strstr(line, ":memory:"))                    /* version 1    */
-            limit = cgroup_limit(root, group + 1, "memory.limit_in_bytes");
-        least = limit < least ? limit : least;
-    }
-    if (file)
-        fclose(file);
-    return least;
-}
 
 /* ulimit -v, or UINT64_MAX. */
 static uint64_t size_of_space(void)
@@ -146,8 +87,7 @@ struct dtn_arena_limit dtn_arena_limit(const struct dtn_share *want,
 
     if (want->bytes > 0)
         return (struct dtn_arena_limit){ want->bytes, DTN_BOUND_KEY };
-    size_bound(&size, dtn_cgroup_bytes("/proc/self/cgroup", "/sys/fs/cgroup"),
-               DTN_BOUND_CGROUP);
+    size_bound(&size, dtn_cgroup_bytes(DTN_CGROUP_MEMORY), DTN_BOUND_CGROUP);
     if (want->percent > 0 && want->percent < 100)
         size_bound(&size, size.bytes / 100 * (unsigned)want->percent,
                    DTN_BOUND_KEY);

@@ -24,11 +24,6 @@ struct dtn_arena_limit {
 struct dtn_arena_limit dtn_arena_limit(const struct dtn_share *want,
                                        int nmapped);
 
-/* The memory limit of the control groups in the file `proc`, which is
- * "/proc/self/cgroup", below `mount`, "/sys/fs/cgroup".  UINT64_MAX: none.
- */
-uint64_t dtn_cgroup_bytes(const char *proc, const char *mount);
-
 /* dtn_arena_init() with the size of dtn_arena_limit().  If the cluster file
  * has no size and the kernel does not map that much, try half of it, and so on,
  * down to 64 MiB.

@@ -10,9 +10,9 @@
  *
  * A network card translates addresses faster with larger pages.  If the
  * administrator has reserved enough pages of 2 MiB for the whole range, they
- * are used.  If there are pages for only a part, they are not used: the first
- * access to a missing page would be a fatal signal.  Otherwise the kernel is
- * asked for transparent huge pages.
+ * are used.  If there are pages for only a part, or a control group allows only
+ * a part, they are not used: the first access to a missing page would be a
+ * fatal signal.  Otherwise the kernel is asked for transparent huge pages.
  *
  * A core file would have every page of the range, written or not; 24 GiB take 3
  * minutes.  So it has only the pages from the start of the range to the last
@@ -21,11 +21,13 @@
 #include "transport/backing.h"
 #include "base/error.h"
 #include "base/units.h"
+#include "transport/cgroup.h"
 #include "dtensor.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -42,6 +44,9 @@
 #endif
 #ifndef MAP_HUGE_2MB
 #define MAP_HUGE_2MB (21 << 26)
+#endif
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
 #endif
 
 #define BACKING_STEP_BYTES ((size_t)2 << 20)      /* a huge page              */
@@ -128,6 +133,24 @@ static int backing_map_file(struct dtn_backing *backing, unsigned pages,
     return rc;
 }
 
+static void host_close(struct dtn_backing *backing)
+{
+    munmap(backing->base, backing->size);
+    if (backing->fd >= 0)
+        close(backing->fd);
+    backing->fd = -1;
+}
+
+/* Can all huge pages be written?  The limit of a control group is not checked
+ * when pages are reserved, and the first write beyond it is a fatal signal.  So
+ * where there is a limit, the pages are taken now.
+ */
+static bool backing_fill(const struct dtn_backing *backing)
+{
+    return dtn_cgroup_bytes(DTN_CGROUP_HUGE) == UINT64_MAX
+        || madvise(backing->base, backing->size, MADV_POPULATE_WRITE) == 0;
+}
+
 /* All of it in pages of 2 MiB, which are reserved for it. */
 static bool backing_map_huge(struct dtn_backing *backing, bool shared)
 {
@@ -137,6 +160,10 @@ static bool backing_map_huge(struct dtn_backing *backing, bool shared)
                : backing_map(backing, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB
                                       | MAP_HUGE_2MB, NULL))
         return false;
+    if (!backing_fill(backing)) {
+        host_close(backing);
+        return false;
+    }
     backing->pages = DTN_PAGES_HUGE;
     return true;
 }
@@ -200,13 +227,6 @@ static void host_release(struct dtn_backing *backing, size_t offset,
         fallocate(backing->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                   (off_t)offset, (off_t)size);
     errno = saved;
-}
-
-static void host_close(struct dtn_backing *backing)
-{
-    munmap(backing->base, backing->size);
-    if (backing->fd >= 0)
-        close(backing->fd);
 }
 
 static const struct dtn_backing_ops host_ops = {

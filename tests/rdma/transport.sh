@@ -12,5 +12,5 @@ timeout 60 "$top_builddir/tests/rdma/attributes" || exit
 timeout 60 "$top_builddir/tests/rdma/doorbells" || exit
 timeout 60 "$top_builddir/tests/rdma/mishaps" || exit
 echo 200 >/proc/sys/vm/nr_hugepages
-timeout 60 "$top_builddir/tests/transport/test_arena" || exit
+timeout 60 "$top_builddir/tests/transport/test_arena_pages" || exit
 exec timeout 140 "$top_builddir/tests/transport/test_transport" rc 3

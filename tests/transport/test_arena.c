@@ -292,81 +292,6 @@ static void test_seals(void)
     memfd_unknown = 0;
 }
 
-/* ----------------------------------------------------------- huge pages --- */
-
-/* A number that a file of /proc gives, or 0. */
-static unsigned long fact(const char *path, const char *name)
-{
-    unsigned long value = 0;
-    char line[128];
-    FILE *file = fopen(path, "r");
-
-    while (file && fgets(line, sizeof line, file))
-        if (strncmp(line, name, strlen(name)) == 0)
-            sscanf(line + strlen(name), ": %lu", &value);
-    if (file)
-        fclose(file);
-    return value;
-}
-
-/* Huge pages that are set aside and that nobody has claimed. */
-static unsigned long huge_free(void)
-{
-    return fact("/proc/meminfo", "HugePages_Free")
-         - fact("/proc/meminfo", "HugePages_Rsvd");
-}
-
-static void test_huge(bool shared)
-{
-    const char *kind = shared ? "shared" : "private";
-    unsigned long free = huge_free(), rest;
-    struct dtn_arena arena, other;
-    unsigned char *mem;
-
-    if (free < 32 || fact("/proc/meminfo", "Hugepagesize") != 2048) {
-        skip(kind, "fewer than 32 huge pages of 2 MiB are set aside");
-        return;
-    }
-    dtn_arena_init(&arena, 64 * MIB, shared, NULL);
-    rest = huge_free();
-    ok(arena.backing.pages == DTN_PAGES_HUGE && rest == free - 32,
-       "%s: 64 MiB are 32 huge pages, set aside before they are touched", kind);
-    mem = dtn_arena_alloc(&arena, 40 * MIB);
-    memset(mem, 3, 40 * MIB);
-    ok(mem[40 * MIB - 1] == 3, "%s: they can be written", kind);
-    dtn_arena_free(&arena, mem);
-    dtn_arena_init(&other, (rest + 1) * 2 * MIB, shared, NULL);
-    ok(other.backing.pages != DTN_PAGES_HUGE && dtn_arena_alloc(&other, 5),
-       "%s: an arena of more than are left does without", kind);
-    dtn_arena_fini(&other);
-    dtn_arena_fini(&arena);
-    ok(huge_free() == free, "%s: and they are given back", kind);
-}
-
-static void test_asked(void)
-{
-    const size_t size = 65 * MIB;     /* no multiple of 2 MiB                 */
-    FILE *file = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "r");
-    char modes[64] = "[never]";
-    struct dtn_arena arena;
-    unsigned long kib;
-
-    if (file && !fgets(modes, sizeof modes, file))
-        strcpy(modes, "[never]");
-    if (file)
-        fclose(file);
-    if (strstr(modes, "[never]")) {
-        skip("huge pages as the kernel finds them", "it looks for none here");
-        return;
-    }
-    dtn_arena_init(&arena, size, false, NULL);
-    memset(dtn_arena_alloc(&arena, size), 1, size);
-    kib = fact("/proc/self/smaps_rollup", "AnonHugePages");
-    ok(arena.backing.pages == DTN_PAGES_ASKED && kib >= 2048,
-       "of 65 MiB, %lu KiB are %s", kib, dtn_backing_pages(&arena.backing));
-    dtn_arena_fini(&arena);
-}
-
 /* ------------------------------------------------------------- refusals --- */
 
 static void test_refused(void)
@@ -489,9 +414,6 @@ int main(void)
     test_contains();
     test_block();
     test_seals();
-    test_huge(true);
-    test_huge(false);
-    test_asked();
     test_refused();
     test_foreign();
     ok(ranks_run(1, 20, rank_limited, NULL, NULL) == 0,

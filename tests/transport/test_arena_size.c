@@ -9,6 +9,7 @@
 #include "cluster/cluster.h"
 #include "transport/arena.h"
 #include "transport/arena_size.h"
+#include "transport/cgroup.h"
 #include "dtensor.h"
 #include "tests/support/ranks.h"
 
@@ -51,7 +52,7 @@ static void test_default(void)
 
     sysinfo(&info);
     ram = (uint64_t)info.totalram * info.mem_unit;
-    group = dtn_cgroup_bytes("/proc/self/cgroup", "/sys/fs/cgroup");
+    group = dtn_cgroup_bytes(DTN_CGROUP_MEMORY);
     most = group < ram ? group : ram;
     four = dtn_arena_limit(&all_of_it, 4);
     half = dtn_arena_limit(&(struct dtn_share){ 0, 50 }, 4);
@@ -122,24 +123,29 @@ static void write_file(const char *path, const char *text)
 static void test_cgroup(void)
 {
     char top[] = "arena-XXXXXX";
-    uint64_t two, one, none;
+    uint64_t two, one, none, pages, old_pages;
 
     if (!mkdtemp(top) || chdir(top) != 0 || mkdir("job", 0700) != 0
         || mkdir("job/step", 0700) != 0 || mkdir("memory", 0700) != 0
-        || mkdir("memory/a", 0700) != 0)
+        || mkdir("memory/a", 0700) != 0 || mkdir("hugetlb", 0700) != 0)
         exit(99);
     write_file("proc2", "0::/job/step\n");
     write_file("job/step/memory.max", "max\n");
     write_file("job/memory.max", "5000000\n");
-    two = dtn_cgroup_bytes("proc2", ".");
-    write_file("proc1", "7:cpu,cpuacct:/\n4:memory:/a\n0::/\n");
+    two = dtn_cgroup_bytes_at(DTN_CGROUP_MEMORY, "proc2", ".");
+    write_file("job/step/hugetlb.2MB.max", "4194304\n");
+    pages = dtn_cgroup_bytes_at(DTN_CGROUP_HUGE, "proc2", ".");
+    write_file("proc1", "7:cpu,cpuacct:/\n5:hugetlb:/\n4:memory:/a\n0::/\n");
+    write_file("hugetlb/hugetlb.2MB.limit_in_bytes", "0\n");
+    old_pages = dtn_cgroup_bytes_at(DTN_CGROUP_HUGE, "proc1", ".");
     write_file("memory/a/memory.limit_in_bytes", "6000000\n");
     write_file("memory/memory.limit_in_bytes", "9223372036854771712\n");
-    one = dtn_cgroup_bytes("proc1", ".");
-    none = dtn_cgroup_bytes("nothing", ".");
+    one = dtn_cgroup_bytes_at(DTN_CGROUP_MEMORY, "proc1", ".");
+    none = dtn_cgroup_bytes_at(DTN_CGROUP_MEMORY, "nothing", ".");
     ok(two == 5000000, "control groups, version 2: the job around the step has "
        "a limit (%" PRIu64 ")", two);
     ok(one == 6000000, "version 1: the group has one (%" PRIu64 ")", one);
+    ok(pages == 4194304 && old_pages == 0, "so have its huge pages");
     ok(none == UINT64_MAX, "without control groups there is none");
     if (chdir("..") != 0 || nftw(top, remove_one, 8, FTW_DEPTH | FTW_PHYS) != 0)
         note("%s is left", top);
