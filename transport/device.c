@@ -195,6 +195,10 @@ static bool errno_of_process(int sys_errno)
 static int device_unopened(const struct dtn_device_name *device,
                            struct dtensor_error *err)
 {
+    if (device->error == EPROTONOSUPPORT)
+        return dtn_fail(err, DTENSOR_ENODEV, "verbs: %s has neither InfiniBand "
+                        "nor RoCE (name another device in hca, or set "
+                        "[transport] inter_node = tcp, or auto)", device->name);
     return dtn_fail_sys(err, device->error, "verbs: cannot open %s: %m (%s)",
                         device->name, errno_of_process(device->error)
                         ? "see ulimit -n, ulimit -v and free -h"
@@ -394,18 +398,19 @@ static int gid_choose(int want, struct dtn_device_choice *choice,
         [DTN_GID_LINK_LOCAL] = "link-local: no router will carry it",
         [DTN_GID_ROUTABLE] = "a routable address"
     };
+    const struct dtn_port *port = choice->port;
     enum dtn_gid_worth worth;
     int rc;
 
-    if (!choice->port->ethernet && want < 0)
+    if (!port->ethernet && want < 0 && (!port->needs_gid || port->ngids == 0))
         return 0;                 /* addressed by LID                         */
     if (want < 0)
-        choice->gid = gid_best(choice->port);
+        choice->gid = gid_best(port);
     rc = want < 0 ? 0 : gid_named(want, choice, err);
     if (rc != 0)
         return rc;
-    worth = dtn_gid_worth(choice->gid, choice->port->ethernet);
-    choice->doubtful = choice->port->ethernet && worth != DTN_GID_ROUTABLE;
+    worth = dtn_gid_worth(choice->gid, port->ethernet);
+    choice->doubtful = port->ethernet && worth != DTN_GID_ROUTABLE;
     snprintf(choice->why_gid, sizeof choice->why_gid, "%s%s",
              want < 0 ? "" : "by the cluster file, ", reasons[worth]);
     return 0;

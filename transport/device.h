@@ -37,6 +37,8 @@ struct dtn_port {
     int physical;                 /* 5 is LinkUp                              */
     bool ethernet;                /* RoCE                                     */
     int lid;                      /* address on InfiniBand; 0: none           */
+    bool needs_gid;               /* and a GID, as several devices have that  */
+                                  /* LID: a virtual function                  */
     int mtu, max_mtu;             /* bytes of payload; mtu is the active one  */
     int rate_mbps;                /* all lanes, in Mb/s; 0: not known         */
     int max_qp;                   /* queue pairs of the device                */
@@ -53,7 +55,8 @@ struct dtn_devices {
     int ndevices;                 /* of `device`                              */
     struct dtn_device_name {
         char name[DTN_DEVICE_NAME]; /* "mlx5_0"                               */
-        int error;                /* errno of opening it, or 0                */
+        int error;                /* errno of opening it, or 0;               */
+                                  /* EPROTONOSUPPORT: iWARP, EFA or the like  */
     } *device;                    /* [ndevices] owned                         */
     int nports;                   /* of `port`                                */
     struct dtn_port *port;        /* [nports] owned                           */
@@ -84,7 +87,7 @@ enum dtn_gid_worth { DTN_GID_NONE, DTN_GID_OLD, DTN_GID_LINK_LOCAL,
 
 struct dtn_device_choice {
     const struct dtn_port *port;  /* the port to use                          */
-    const struct dtn_gid *gid;    /* NULL: addressed by LID                   */
+    const struct dtn_gid *gid;    /* NULL: addressed by LID alone             */
     int pkey_index;               /* row of the partition                     */
     bool doubtful;                /* `why_gid` is worth a warning             */
     char why_port[64];            /* "by the cluster file"                    */

@@ -130,6 +130,12 @@ static void test_worth(void)
        "InfiniBand is addressed by LID");
     ok(choose(NULL, 0, -1) == 0 && choice.gid->index == 0 && !choice.doubtful,
        "and by GID when the file names one");
+    port->needs_gid = true;
+    ok(choose(NULL, -1, -1) == 0 && choice.gid && choice.gid->index == 0
+       && !choice.doubtful, "or when the port needs one, as a virtual function "
+       "does");
+    port->ngids = 0;
+    ok(choose(NULL, -1, -1) == 0 && choice.gid == NULL, "unless it has none");
 }
 
 static void test_refused_device(void)
@@ -213,6 +219,18 @@ static void machine_half_seen(int sys_errno)
 
 static void test_unseen(void)
 {
+    machine_half_seen(EPROTONOSUPPORT);
+    ok(choose(NULL, -1, -1) == 0 && strcmp(choice.port->device, "mlx5_1") == 0,
+       "a device of iWARP is passed over");
+    machine.nports = 0;
+    machine.ndevices = 1;
+    refused("one alone will not do, so auto is tcp", NULL, -1, -1, "verbs: "
+            "mlx5_0 has neither InfiniBand nor RoCE (name another device in "
+            "hca, or set [transport] inter_node = tcp, or auto)");
+    refused("nor one by name", "mlx5_0", -1, -1, "verbs: mlx5_0 has neither "
+            "InfiniBand nor RoCE (name another device in hca, or set "
+            "[transport] inter_node = tcp, or auto)");
+
     machine_half_seen(EACCES);
     ok(choose(NULL, -1, -1) == 0 && strcmp(choice.port->device, "mlx5_1") == 0,
        "a device that this user may not open is passed over");

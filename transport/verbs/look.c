@@ -84,6 +84,7 @@ static void look_port(struct ibv_context *context, struct dtn_port *port)
     port->physical = attr.phys_state;
     port->ethernet = attr.link_layer == IBV_LINK_LAYER_ETHERNET;
     port->lid = attr.lid;
+    port->needs_gid = (attr.flags & IBV_QPF_GRH_REQUIRED) != 0;
     port->mtu = look_mtu_bytes(attr.active_mtu);
     port->max_mtu = look_mtu_bytes(attr.max_mtu);
     port->rate_mbps = dtn_rate_mbps(attr.active_speed, attr.active_width);
@@ -118,12 +119,16 @@ static int look_ports(struct ibv_context *context, const char *name,
     return 0;
 }
 
-/* 0, or the errno of what failed. */
+/* 0, or the errno of what failed.  Devices of other transports have no
+ * reliable connections that ranks can join by themselves.
+ */
 static int look_device(struct ibv_device *device, struct dtn_devices *devices)
 {
     struct ibv_context *context;
     int failed;
 
+    if (device->transport_type != IBV_TRANSPORT_IB)
+        return EPROTONOSUPPORT;
     errno = 0;
     context = ibv_open_device(device);
     if (!context)
