@@ -14,10 +14,12 @@
 #include "boot/words.h"
 #include "cluster/canonical.h"
 #include "cluster/cluster.h"
+#include "transport/loopback.h"
 #include "dtensor.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdbool.h>
@@ -50,6 +52,43 @@ static int listen_unix(struct dtn_boot *boot, bool *taken,
         return 0;
     return dtn_fail_sys(err, saved, "boot: cannot listen on the abstract "
                         "socket %s: %m", boot->name);
+}
+
+/* Does the name of some other host lead out of this machine? */
+static bool listen_others_far(const struct dtn_boot *boot)
+{
+    const struct dtn_host *other = boot->hosts[boot->host == 0 ? 1 : 0];
+    struct dtensor_error ignored;
+    struct dtn_boot_addrs at;
+
+    return dtn_boot_socket_resolve(boot, other->first_rank, &at, &ignored) == 0
+        && at.n > 0 && !dtn_is_loopback((const void *)&at.addr[0].u);
+}
+
+/* The addresses at which this host can listen for others: none that only lead
+ * back to this machine, unless those of all hosts do.
+ */
+static int listen_addresses(const struct dtn_boot *boot,
+                            struct dtn_boot_addrs *own,
+                            struct dtensor_error *err)
+{
+    const char *name = boot->hosts[boot->host]->address;
+    char text[INET6_ADDRSTRLEN] = "?";
+    int rc = dtn_boot_socket_resolve(boot, boot->rank, own, err), kept = 0;
+
+    for (int i = 0; rc == 0 && boot->nhosts > 1 && i < own->n; i++)
+        if (!dtn_is_loopback((const void *)&own->addr[i].u))
+            own->addr[kept++] = own->addr[i];
+    if (kept > 0)
+        own->n = kept;
+    if (rc != 0 || kept > 0 || boot->nhosts == 1 || !listen_others_far(boot))
+        return rc;
+    getnameinfo((const void *)&own->addr[0].u, own->addr[0].len, text,
+                sizeof text, NULL, 0, NI_NUMERICHOST);
+    return dtn_fail(err, DTENSOR_ESYS, "boot: %s, the address of this host, is "
+                    "%s, which no other host reaches (take the name out of "
+                    "that line of /etc/hosts, or give IP addresses as [nodes] "
+                    "addresses)", name, text);
 }
 
 /* Fail with the reason why the port is not available. */
@@ -140,7 +179,7 @@ static int listen_tcp(struct dtn_boot *boot, struct dtensor_error *err)
     struct dtn_boot_addrs addrs;
     enum dtn_boot_owner owner = DTN_OWNER_STRANGER;
     char words[400] = "";
-    int rc = dtn_boot_socket_resolve(boot, boot->rank, &addrs, err), got;
+    int rc = listen_addresses(boot, &addrs, err), got;
 
     if (rc != 0)
         return rc;
@@ -170,7 +209,7 @@ void dtn_boot_relisten(struct dtn_boot *boot)
     if (boot->unix_fd < 0 && boot->hosts[boot->host]->nranks > 1)
         listen_unix(boot, &taken, &ignored);
     if (boot->tcp_fd < 0 && dtn_boot_tree_child_hosts(boot) > 0 &&
-        dtn_boot_socket_resolve(boot, boot->rank, &addrs, &ignored) == 0)
+        listen_addresses(boot, &addrs, &ignored) == 0)
         listen_any(boot, &addrs, &at, &ignored);
 }
 
@@ -189,7 +228,7 @@ int dtn_boot_listen_free(const struct dtn_boot *boot, uint16_t *port)
     struct dtn_boot_addrs at;
     int fd = -1;
 
-    if (dtn_boot_socket_resolve(boot, boot->rank, &at, &ignored) != 0)
+    if (listen_addresses(boot, &at, &ignored) != 0)
         return -1;
     dtn_boot_socket_set_port(&at, 0);
     for (int i = 0; i < at.n && fd < 0; i++)
@@ -221,7 +260,7 @@ static void listen_leaf(struct dtn_boot *boot)
     struct dtensor_error ignored;
     const struct dtn_boot_addr *at;
 
-    if (dtn_boot_socket_resolve(boot, boot->rank, &own, &ignored) == 0 &&
+    if (listen_addresses(boot, &own, &ignored) == 0 &&
         dtn_boot_socket_resolve(boot, up, &parent, &ignored) == 0 &&
         !listen_shared(&own, &parent))
         listen_any(boot, &own, &at, &ignored);

@@ -20,6 +20,7 @@
 #include "base/seal.h"
 #include "base/wait.h"
 #include "transport/keepalive.h"
+#include "transport/loopback.h"
 #include "transport/tcp/tcp.h"
 #include "transport/transport.h"
 #include "dtensor.h"
@@ -231,6 +232,15 @@ static int connect_begin(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
                          const struct dtn_tcp_address *address,
                          struct dtensor_error *err)
 {
+    char name[DTN_TCP_NAME_MAX];
+
+    if (dtn_is_loopback((const struct sockaddr *)&address->at) &&
+        !dtn_is_loopback((const struct sockaddr *)&tcp->address))
+        return dtn_fail_rank(err, DTENSOR_ESYS, p->rank, "tcp: rank %d listens "
+                             "at %s, which only its own host reaches (take the "
+                             "name of that host out of that line of /etc/hosts "
+                             "there)", p->rank,
+                             dtn_tcp_address_name(&address->at, name));
     p->fd = socket(address->at.ss_family, SOCK_STREAM | SOCK_CLOEXEC |
                                           SOCK_NONBLOCK, 0);
     if (p->fd < 0)

@@ -12,6 +12,7 @@
 #include "base/sparse.h"
 #include "cluster/cluster.h"
 #include "transport/keepalive.h"
+#include "transport/loopback.h"
 #include "transport/transport.h"
 #include "dtensor.h"
 
@@ -27,11 +28,12 @@
 
 /* ------------------------------------------------------- open and close --- */
 
+/* The first address of this host, if it can be one that others reach. */
 static int tcp_resolve(struct dtn_tcp *tcp, const char *host,
                        struct dtensor_error *err)
 {
     const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
-    struct addrinfo *found;
+    struct addrinfo *found, *best;
     int rc = getaddrinfo(host, NULL, &hints, &found);
 
     if (rc != 0)
@@ -39,8 +41,11 @@ static int tcp_resolve(struct dtn_tcp *tcp, const char *host,
                         "address of rank %d: %s (see /etc/hosts, or give an "
                         "IP address in the cluster file)", host, tcp->rank,
                         gai_strerror(rc));
-    memcpy(&tcp->address, found->ai_addr, found->ai_addrlen);
-    tcp->address_size = found->ai_addrlen;
+    for (best = found; best && dtn_is_loopback(best->ai_addr);)
+        best = best->ai_next;
+    best = best ? best : found;
+    memcpy(&tcp->address, best->ai_addr, best->ai_addrlen);
+    tcp->address_size = best->ai_addrlen;
     freeaddrinfo(found);
     return 0;
 }
