@@ -129,6 +129,8 @@ struct dtn_peer_failure {
     enum dtn_loss told;           /* how the culprit was lost, as it has said */
                                   /* without the tree                         */
     int code;                     /* EPEER it died, 0 it left, else gave up   */
+    int failed;                   /* it left: the code of its last call, if   */
+                                  /* that had just failed on it alone; or 0   */
     int64_t heard_ns;             /* time of the first report                 */
     struct dtn_mismatch mismatch; /* it gave up for that, EMISMATCH           */
 };
@@ -257,6 +259,11 @@ const struct dtn_call_record *dtn_boot_call_record(const struct dtn_boot *boot,
                                                    int other);
 const struct dtn_peer_call_report *dtn_boot_call_report(
     const struct dtn_boot *boot, uint32_t i);
+
+/* A call has failed on this rank alone.  If it leaves within half a second, it
+ * says so.
+ */
+void dtn_boot_call_failed(struct dtn_boot *boot, int code);
 
 /* NULL is a no-op.
  * Blocks: while a rank below in the tree still needs this one, see leave.h

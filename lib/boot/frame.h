@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DTN_FRAME_VERSION 9
+#define DTN_FRAME_VERSION 10
 #define DTN_FRAME_HEAD_BYTES 20
 #define DTN_FRAME_HELLO_BYTES 24  /* before the host name, a NUL and the job  */
 #define DTN_FRAME_JOB_MAX 80      /* bytes of a job's name, with NUL          */

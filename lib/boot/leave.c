@@ -44,6 +44,7 @@
 #define NAP_FIRST_NS 50000
 #define NAP_LAST_NS 5000000
 #define CALLS_NS (50 * DTN_BOOT_MS)
+#define FAILED_NS (500 * DTN_BOOT_MS)
 enum { LAST_BEATS = 4, LATE_BEATS = 2 };
 
 /* Does a rank that runs hear through this one? */
@@ -161,15 +162,34 @@ static bool leave_stays(struct dtn_boot *boot)
     return stays;
 }
 
+void dtn_boot_call_failed(struct dtn_boot *boot, int code)
+{
+    boot->failed = code;
+    boot->failed_ns = dtn_now_ns();
+}
+
+static void leave_tell(struct dtn_boot *boot)
+{
+    const bool recent = dtn_now_ns() < boot->failed_ns + FAILED_NS;
+    const struct dtn_peer_failure news = { .culprit = boot->rank,
+                                           .failed = recent ? boot->failed
+                                                            : 0 };
+
+    dtn_boot_hold(boot);
+    dtn_news_note(boot, NULL, boot->rank, &news);
+    dtn_boot_release(boot);
+}
+
 void dtn_boot_leave(struct dtn_boot *boot)
 {
     const int64_t end = dtn_now_ns()
                       + boot->cluster->transport.op_timeout_ns;
     struct timespec nap = { 0, NAP_FIRST_NS };
 
-    dtn_boot_report_failure(boot, boot->rank, 0,
-                            &(struct dtn_mismatch) { .rank = 0 });
-    while (boot->watching && leave_stays(boot) && dtn_now_ns() < end) {
+    if (!boot->watching)
+        return;
+    leave_tell(boot);
+    while (leave_stays(boot) && dtn_now_ns() < end) {
         nanosleep(&nap, NULL);
         if (nap.tv_nsec < NAP_LAST_NS)
             nap.tv_nsec *= 2;

@@ -91,7 +91,8 @@ static void news_pack(unsigned char body[DTN_FRAME_FAILURE_BYTES], int rank,
     dtn_frame_put32(body, (uint32_t)rank);
     dtn_frame_put32(body + 4, (uint32_t)failure->culprit);
     dtn_frame_put32(body + 8, (uint32_t)-failure->code
-                              | news_how(failure) << 8);
+                              | news_how(failure) << 8
+                              | (uint32_t)-failure->failed << 16);
     dtn_frame_put32(body + 12, (uint32_t)failure->mismatch.rank);
     dtn_frame_put32(body + 16, (uint32_t)failure->mismatch.witness);
     dtn_frame_put64(body + 20, failure->mismatch.called);
@@ -131,6 +132,7 @@ void dtn_news_note(struct dtn_boot *boot, const struct dtn_boot_link *from,
     failure->code = news->code;
     failure->loss = news->loss;
     failure->told = news->told;
+    failure->failed = news->failed;
     failure->mismatch = news->mismatch;
     failure->heard_ns = dtn_now_ns();
     failure->order = ++boot->npeer_failures;    /* the rest is read after it  */

@@ -206,6 +206,9 @@ struct dtn_boot {
     _Atomic int verdict;          /* 1 + the rank that all name; 0: not known */
     enum dtn_loss verdict_loss;   /* how that one was lost                    */
     bool hurries;                 /* one of them is lost: news is urgent      */
+    int failed;                   /* code of the last call that has failed on */
+                                  /* this rank alone; 0: none               */
+    int64_t failed_ns;            /* when                                     */
     struct dtn_peer_call_report *reports; /* ring of the last ones received   */
     uint32_t report_capacity;     /* size of the ring                         */
     uint32_t nreports;            /* received ever; the last is at this - 1   */

@@ -14,7 +14,8 @@
  * leader is stopped; else its host is dead or the link is lost (silence.c).
  *
  * A rank that leaves normally reports code 0.  This is no failure for ranks
- * that do not need it any more.
+ * that do not need it any more.  If a call had just failed on it alone, it also
+ * reports the code of that call: others may have the same error to print.
  *
  * Before a rank reports that it gives up for a mismatch, it sends its call the
  * same way.  So each rank can describe both calls.
@@ -127,11 +128,12 @@ static void watch_gone(struct dtn_boot *boot, const struct dtn_boot_link *link,
     news = (struct dtn_peer_failure){
         .culprit = (int)culprit,
         .code = -(int)(why & 0xff),
+        .failed = -(int)(why >> 16),
         .mismatch = { (int32_t)odd, (int32_t)witness,
                       dtn_frame_get64(frame->body + 20),
                       dtn_frame_get64(frame->body + 28) }
     };
-    if (dtn_news_how(&news, why >> 8))
+    if (dtn_news_how(&news, why >> 8 & 0xff))
         dtn_news_note(boot, link, (int)rank, &news);
 }
 

@@ -78,9 +78,8 @@ void dtensor_fini(struct dtensor_ctx *ctx);
  *   - after a call that failed on several ranks, a mismatch included: on the
  *     lowest of the ranks that failed within half a second of the first; if
  *     some of them have EABORT, because another one failed, on none of these
- *   - after an EINVAL or ESYS of this rank alone: unless a lower rank has just
- *     left, since a program whose call was refused, or that cannot read a file,
- *     leaves
+ *   - after an EINVAL or ESYS of this rank alone: unless a lower rank asked
+ *     this for the same code, and left within half a second
  *   - after any other error of this rank alone
  *   - after an error that all return for one rank, as of a file: on that rank
  *   - after dtensor_fini(), while objects of the context are left: on all ranks
@@ -89,8 +88,8 @@ void dtensor_fini(struct dtensor_ctx *ctx);
  *     cluster file on the first rank of each host.
  * If in doubt, two ranks print rather than none.
  *
- * Collective: no; nothing is sent.   Blocks: at most half a second, to hear
- *         whether lower ranks failed too.
+ * Collective: no; nothing is sent before dtensor_fini().   Blocks: at most half
+ *         a second, to hear whether lower ranks failed too.
  * Semantics: its own.
  */
 int dtensor_should_report(struct dtensor_ctx *ctx,

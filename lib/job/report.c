@@ -38,28 +38,40 @@ static enum report_peer report_gave_up(int code)
     return code == DTENSOR_EABORT ? PEER_ABORTED : PEER_FAILED;
 }
 
-/* The state of a rank: failed too, gone without a report, or neither.  For a
- * failure of this rank alone, a rank that has just left counts as failed,
- * because its call was refused too, or it could not read the file either.
+/* A failure of this rank alone; code 0: others have it, too. */
+struct report_alone {
+    int code;
+    int64_t at_ns;
+};
+
+/* What a rank has said that is here no more.  A failure of this rank alone may
+ * be the same as that of a rank that has just failed, and left.
  */
+static enum report_peer report_gone(const struct dtn_peer_failure *failure,
+                                    int rank, const struct report_alone *alone)
+{
+    if (alone->code != 0 && failure->heard_ns < alone->at_ns - WINDOW_NS)
+        return PEER_GONE;
+    if (failure->code != 0
+        && (failure->culprit != rank || failure->code != DTENSOR_EPEER))
+        return report_gave_up(failure->code);
+    return alone->code != 0 && failure->failed == alone->code ? PEER_FAILED
+                                                              : PEER_GONE;
+}
+
+/* The state of a rank: failed too, gone without a report, or neither. */
 static enum report_peer report_peer(const struct dtensor_ctx *ctx, int rank,
-                                    int64_t alone_ns)
+                                    const struct report_alone *alone)
 {
     const struct dtn_peer_failure *failure = dtn_boot_peer_failure(ctx->boot,
                                                                    rank);
     struct dtn_transport *tp = dtn_wire_to(ctx, rank);
     int culprit = rank, word = 0, health;
 
-    if (failure->order > 0 && failure->code != 0
-        && (failure->culprit != rank || failure->code != DTENSOR_EPEER))
-        return report_gave_up(failure->code);
-    if (failure->order > 0 && alone_ns > 0)
-        return failure->heard_ns > alone_ns - WINDOW_NS ? PEER_FAILED
-                                                        : PEER_GONE;
     if (failure->order > 0)
-        return PEER_GONE;
-    health = tp && alone_ns == 0 ? tp->ops->health(tp, rank, &culprit, &word)
-                                 : 0;
+        return report_gone(failure, rank, alone);
+    health = tp && alone->code == 0 ? tp->ops->health(tp, rank, &culprit, &word)
+                                    : 0;
     return health == DTENSOR_EABORT ? report_gave_up(dtn_poison_code(word))
          : health == DTENSOR_EPEER ? PEER_GONE : PEER_HERE;
 }
@@ -72,7 +84,8 @@ static int64_t report_first_ns(const struct dtensor_ctx *ctx, int64_t own_ns)
     for (int r = 0; r < ctx->world.size; r++) {
         const struct dtn_peer_failure *failure = dtn_boot_peer_failure(
             ctx->boot, r);
-        const enum report_peer peer = report_peer(ctx, r, 0);
+        const enum report_peer peer = report_peer(
+            ctx, r, &(struct report_alone){ .code = 0 });
 
         if (r != ctx->world.rank && failure->order > 0
             && (peer == PEER_FAILED || peer == PEER_ABORTED)
@@ -83,8 +96,8 @@ static int64_t report_first_ns(const struct dtensor_ctx *ctx, int64_t own_ns)
 }
 
 /* Does another rank print?  *here: one that may is not heard yet. */
-static bool report_yields(const struct dtensor_ctx *ctx, int64_t alone_ns,
-                          bool *here)
+static bool report_yields(const struct dtensor_ctx *ctx,
+                          const struct report_alone *alone, bool *here)
 {
     const struct dtensor_error *own = &ctx->failure.err;
     const bool aborted = own->code == DTENSOR_EABORT;
@@ -93,10 +106,11 @@ static bool report_yields(const struct dtensor_ctx *ctx, int64_t alone_ns,
     *here = false;
     for (int r = 0; r < (aborted ? ctx->world.size : me); r++) {
         const enum report_peer peer = r == me ? PEER_GONE
-                                              : report_peer(ctx, r, alone_ns);
+                                              : report_peer(ctx, r, alone);
 
         if ((peer == PEER_FAILED && (r < me || aborted))
-            || (peer == PEER_ABORTED && r < me && (aborted || alone_ns > 0)))
+            || (peer == PEER_ABORTED && r < me
+                && (aborted || alone->code != 0)))
             return true;
         *here = *here || (peer == PEER_HERE && (r < me || r == own->rank));
     }
@@ -107,20 +121,23 @@ static int report_joined(struct dtensor_ctx *ctx, int code)
 {
     const struct timespec nap = { 0, 1000000 };
     const int64_t now = dtn_now_ns();
-    const int64_t alone_ns = ctx->failure.err.code == 0 ? now : 0;
+    const struct report_alone alone = {
+        .code = ctx->failure.err.code == 0 ? code : 0, .at_ns = now };
     int64_t own_ns, first_ns;
     bool here;
 
-    if (alone_ns > 0 && code != DTENSOR_EINVAL && code != DTENSOR_ESYS)
+    if (alone.code != 0 && code != DTENSOR_EINVAL && code != DTENSOR_ESYS)
         return 1;
+    if (alone.code != 0)
+        dtn_boot_call_failed(ctx->boot, code);
     dtn_boot_watch(ctx->boot);
-    own_ns = alone_ns > 0 ? now : ctx->failure.at_ns;
-    first_ns = alone_ns > 0 ? now : report_first_ns(ctx, own_ns);
+    own_ns = alone.code != 0 ? now : ctx->failure.at_ns;
+    first_ns = alone.code != 0 ? now : report_first_ns(ctx, own_ns);
     if (own_ns > first_ns + WINDOW_NS)
         return 0;
     do {
         dtn_boot_watch(ctx->boot);
-        if (report_yields(ctx, alone_ns, &here))
+        if (report_yields(ctx, &alone, &here))
             return 0;
         if (here)
             nanosleep(&nap, NULL);

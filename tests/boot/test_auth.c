@@ -200,8 +200,8 @@ static void test_versions(void)
     relay_version = 0;
     relay_close();
     ok(said_all(&job, 1, DTENSOR_EMISMATCH, "boot: rank 0 on n0 speaks version "
-                "99 of the bootstrap, rank 1 on n1 version 9 (install the same "
-                "libdtensor on all hosts)"),
+                "99 of the bootstrap, rank 1 on n1 version 10 (install the "
+                "same libdtensor on all hosts)"),
        "a host with another version of the protocol is named by who connects");
     ok(said_all(&job, 0, DTENSOR_ETIME, "refused: they speak another version "
                 "of the bootstrap (install the same libdtensor"),

@@ -190,7 +190,7 @@ static void test_hello(void)
 {
     struct boot_job job = job_even(1, 3);
     static const char words[] = "boot: rank 1 on n0 speaks version 99 of the "
-        "bootstrap, rank 0 on n0 version 9 (install the same libdtensor";
+        "bootstrap, rank 0 on n0 version 10 (install the same libdtensor";
 
     job_drop(&job, 1);
     expected = 2;

@@ -162,6 +162,42 @@ static void test_meta(unsigned ranks, unsigned want)
     unsetenv("DTN_CLUSTER");
 }
 
+/* Ranks are done and leave.  Then some, bits of *arg, are refused. */
+static void refused_last(int rank, int n, void *arg)
+{
+    const struct dtensor_mesh *mesh;
+    struct dtensor_ctx *ctx = NULL;
+    struct dtensor_error err = { 0 };
+    const unsigned ranks = *(unsigned *)arg;
+    float x = 1;
+
+    need(dtensor_init(NULL, &ctx, &err) == 0
+         && dtensor_mesh_find(ctx, "world", &mesh, &err) == 0, "%s", err.text);
+    if (ranks >> rank & 1) {
+        await(&told->failed, n - popcount(ranks));
+        nanosleep(&(struct timespec){ 0, 50000000 }, NULL);
+        need(dtensor_allreduce(mesh, &x, &x, 1, DTENSOR_NDTYPES, DTENSOR_MAX,
+                               &err) == DTENSOR_EINVAL, "%s", err.text);
+        vote(ctx, &err, rank);
+    }
+    told->failed++;
+    dtensor_fini(ctx);
+}
+
+static void test_refused_last(unsigned ranks, unsigned want)
+{
+    int bad;
+
+    memset(told, 0, sizeof *told);
+    setenv("DTN_CLUSTER", ranks_file("shm", N, NULL), 1);
+    bad = ranks_run(N, 30, refused_last, &ranks, NULL);
+    ok(bad == 0 && told->reporters == want, "the others have just left, and "
+       "ranks 0x%x are refused: one says so (ranks 0x%x, %d bad)", ranks,
+       told->reporters, bad);
+    unlink(getenv("DTN_CLUSTER"));
+    unsetenv("DTN_CLUSTER");
+}
+
 /* A signal of rank 5 fails: the others only know that rank 5 gave up. */
 static void abort_all(int rank, int n, void *arg)
 {
@@ -327,6 +363,8 @@ int main(void)
     test_file();
     test_meta(0xff, 1 << 0);
     test_meta(1 << 6, 1 << 6);
+    test_refused_last(1 << 6, 1 << 6);
+    test_refused_last(1 << 6 | 1 << 3, 1 << 3);
     test_scenes("shm");
     test_scenes("tcp");
     test_cause("shm");
