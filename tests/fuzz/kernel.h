@@ -2,8 +2,9 @@
  *
  * Most of the time of a target was spent in system calls.  The fuzzer is linked
  * with --wrap: calls on the sockets and files that a target makes for its input
- * work on memory, all others go to the kernel.  The targets do not know, and
- * test_corpora runs the same ones on the kernel.
+ * work on memory; a sleep moves the clock and takes no time (clock.c); all
+ * other calls go to the kernel.  The targets do not know, and test_corpora runs
+ * the same ones on the kernel.
  */
 #ifndef TESTS_FUZZ_KERNEL_H
 #define TESTS_FUZZ_KERNEL_H

@@ -1,11 +1,12 @@
-/* test_kernel.c - the fuzzer's sockets answer as those of the kernel
+/* test_kernel.c - the fuzzer's sockets and clock are as those of the kernel
  *
  * The same calls, drawn at random, are made on a pair of sockets in memory
  * (sockets.c) and on a pair of the kernel.  Each call must return the same,
- * with the same errno and the same bytes.
+ * with the same errno and the same bytes.  A sleep of an hour is over at once,
+ * and the clock says that an hour has passed.
  *
  * Without this test, the fuzzer could try the library on a kernel that does not
- * exist, and miss what the real one does.
+ * exist, and miss what the real one does; or try 20 inputs a second only.
  */
 #include "tests/fuzz/kernel.h"
 #include "tests/support/tap.h"
@@ -19,6 +20,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { ROUNDS = 300, CALLS = 60, MOST = 200 };
@@ -133,6 +135,29 @@ static bool round_run(int ours[2], int theirs[2])
     return same;
 }
 
+static int64_t clock_ns(clockid_t clock)
+{
+    struct timespec ts;
+
+    clock_gettime(clock, &ts);
+    return ts.tv_sec * INT64_C(1000000000) + ts.tv_nsec;
+}
+
+static void test_clock(void)
+{
+    const int64_t hour_ns = INT64_C(3600000000000);
+    const int64_t real_ns = clock_ns(CLOCK_REALTIME);
+    const int64_t start_ns = clock_ns(CLOCK_MONOTONIC);
+    int64_t slept_ns;
+
+    nanosleep(&(struct timespec){ 3600, 0 }, NULL);
+    slept_ns = clock_ns(CLOCK_MONOTONIC) - start_ns;
+    ok(slept_ns >= hour_ns && slept_ns < hour_ns + hour_ns / 1000
+       && clock_ns(CLOCK_REALTIME) - real_ns < hour_ns / 10,
+       "a sleep of an hour moves the clock by %.3f s, and takes no time",
+       (double)slept_ns / 1e9);
+}
+
 int main(void)
 {
     const char *seed = getenv("DTN_TEST_SEED");
@@ -147,6 +172,7 @@ int main(void)
             || __real_socketpair(AF_UNIX, type, 0, theirs) != 0
             || !round_run(ours, theirs))
             break;
+    test_clock();
     ok(rounds == ROUNDS, "%d rounds of calls: the same answers as the kernel's",
        rounds);
     return done();
