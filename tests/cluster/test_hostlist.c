@@ -306,7 +306,8 @@ static void random_list(char *p)
     for (int e = 0; e < entries; e++) {
         p += sprintf(p, "%s%c", e ? "," : "", 'a' + e);
         for (int b = random_below(2); b >= 0; b--) {
-            int low = random_below(120), width = 1 + random_below(4);
+            const unsigned char low = random_below(120);
+            const unsigned char width = 1 + random_below(4);
 
             p += sprintf(p, "[%0*d-%0*d,%0*d]", width, low, width,
                          low + random_below(4), width, low + 10);
