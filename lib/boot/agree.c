@@ -143,13 +143,6 @@ bool dtn_agree_joining(struct dtn_boot *boot, int silent)
 
 /* ------------------------------------------------------------ lost ways --- */
 
-/* Is news of others no longer forwarded by this rank? */
-static bool agree_failed(const struct dtn_boot *boot, int rank)
-{
-    return boot->peer_failures[rank].order > 0
-        && boot->peer_failures[rank].code != 0;
-}
-
 /* Both ranks go up the tree until they meet. */
 int dtn_boot_lost_way(const struct dtn_boot *boot, int peer)
 {
@@ -162,9 +155,9 @@ int dtn_boot_lost_way(const struct dtn_boot *boot, int peer)
         int *lower = a > b ? &a : &b;
 
         if (*lower != boot->rank && *lower != peer
-            && agree_failed(boot, *lower))
+            && dtn_news_is_gone(boot, *lower))
             return *lower;
         *lower = dtn_boot_tree_parent(boot, *lower);
     }
-    return a != boot->rank && a != peer && agree_failed(boot, a) ? a : -1;
+    return a != boot->rank && a != peer && dtn_news_is_gone(boot, a) ? a : -1;
 }

@@ -120,18 +120,19 @@ enum dtn_loss {
 };
 
 /* What is known of a rank that has died, left or failed.  The other fields are
- * valid and constant once `order` is not 0.
+ * valid and constant once `order` is not 0.  But a rank that has left may be
+ * lost after that, in dtensor_fini(); then `order` changes last.
  */
 struct dtn_peer_failure {
     _Atomic uint32_t order;       /* 1 for the first report; 0: none yet      */
-    enum dtn_loss loss;           /* what happened to it                      */
-    int culprit;                  /* on whose account; its own: by itself     */
+    _Atomic enum dtn_loss loss;   /* what happened to it                      */
+    _Atomic int culprit;          /* on whose account; its own: by itself     */
     enum dtn_loss told;           /* how the culprit was lost, as it has said */
                                   /* without the tree                         */
-    int code;                     /* EPEER it died, 0 it left, else gave up   */
+    _Atomic int code;             /* EPEER it died, 0 it left, else gave up   */
     int failed;                   /* it left: the code of its last call, if   */
                                   /* that had just failed on it alone; or 0   */
-    int64_t heard_ns;             /* time of the first report                 */
+    _Atomic int64_t heard_ns;     /* time of the report                       */
     struct dtn_mismatch mismatch; /* it gave up for that, EMISMATCH           */
 };
 

@@ -8,9 +8,10 @@
  * So the leader of a host stays until the ranks of its host and the leaders
  * below it have left.  Those leaders wait for the ranks below them in the same
  * way.  If all ranks make the same calls, this takes a millisecond.  Meanwhile
- * the leader sends heartbeats and forwards news.  A rank need not stay if it
- * has failed itself, because it has told the ranks below it.  A rank that hears
- * nothing from a host below it waits for the verdict.
+ * the leader sends heartbeats and forwards news; if it is lost, it is found as
+ * any other rank.  A rank need not stay if it has failed itself, because it has
+ * told the ranks below it.  A rank that hears nothing from a host below it
+ * waits for the verdict.
  *
  * A rank that knows who is lost stays until the leaders next to it have given
  * up or left, and 50 ms after a loss, but for four heartbeats at most.  One of
@@ -68,10 +69,12 @@ static bool leave_untold(const struct dtn_boot *boot,
         && boot->peer_failures[link->rank].order == 0;
 }
 
-/* For all that this rank knows: does the leader run, and has not given up? */
+/* For all that this rank knows: does the leader run, and has not given up?  It
+ * may have left, and stay for others.
+ */
 static bool leave_runs(const struct dtn_boot *boot, int leader)
 {
-    return boot->peer_failures[leader].order == 0;
+    return !dtn_news_is_gone(boot, leader);
 }
 
 /* Does a neighbour not know yet that a rank is lost, or a rank not know whom to
@@ -99,7 +102,8 @@ static bool leave_awaits(const struct dtn_boot *boot, int leader)
     const int up = dtn_boot_tree_parent(boot, leader);
     const int other = dtn_boot_tree_other(boot, leader);
 
-    return dtn_news_is_lost(boot, up) && leave_runs(boot, leader)
+    return dtn_news_is_lost(boot, up)
+        && boot->peer_failures[leader].order == 0
         && dtn_late_port(boot, boot->rank) > 0
         && !dtn_late_linked(boot, leader)
         && (dtn_boot_tree_same_host(boot, boot->rank, up)
@@ -111,7 +115,8 @@ static bool leave_awaits(const struct dtn_boot *boot, int leader)
 static bool leave_late(const struct dtn_boot *boot,
                        const struct dtn_boot_link *link)
 {
-    return leave_untold(boot, link) && leave_runs(boot, link->rank)
+    return link->state == DTN_LINK_JOINED && !link->io.local
+        && leave_runs(boot, link->rank)
         && link->silent_ns > LATE_BEATS * boot->cluster->transport.heartbeat_ns;
 }
 

@@ -1,10 +1,12 @@
 /* news.c - news of ranks, kept and sent over the tree
  *
  * Of each rank the first news counts: it died, it left, or it gave up because
- * of another.  Of calls, which ranks report when they differ, the last are
- * kept.  What is new is forwarded to all neighbours but the one that sent it.
- * Losses, and who gave up for them, also go to the page of the host: its ranks
- * are no neighbours any more if their leader is lost.
+ * of another.  One that has left stays for those that hear through it
+ * (leave.c), and may be lost then: this counts, too.  Of calls, which ranks
+ * report when they differ, the last are kept.  What is new is forwarded to all
+ * neighbours but the one that sent it.  Losses, and who gave up for them, also
+ * go to the page of the host: its ranks are no neighbours any more if their
+ * leader is lost.
  */
 #include "boot/news.h"
 #include "base/sparse.h"
@@ -120,21 +122,29 @@ void dtn_news_repeat(const struct dtn_boot *boot, struct dtn_boot_link *link)
     }
 }
 
-/* Keep the first news of a rank, and forward it. */
+/* Is it the first news of the rank?  One that has left may be lost later. */
+static bool news_counts(const struct dtn_peer_failure *known,
+                        const struct dtn_peer_failure *news)
+{
+    return known->order == 0
+        || (known->code == 0 && news->loss != DTN_LOSS_NONE);
+}
+
+/* Keep news of a rank that counts, and forward it. */
 void dtn_news_note(struct dtn_boot *boot, const struct dtn_boot_link *from,
                    int rank, const struct dtn_peer_failure *news)
 {
     struct dtn_peer_failure *failure = &boot->peer_failures[rank];
 
-    if (failure->order > 0)
+    if (!news_counts(failure, news))
         return;
     failure->culprit = news->culprit;
-    failure->code = news->code;
     failure->loss = news->loss;
     failure->told = news->told;
     failure->failed = news->failed;
     failure->mismatch = news->mismatch;
     failure->heard_ns = dtn_now_ns();
+    failure->code = news->code;
     failure->order = ++boot->npeer_failures;    /* the rest is read after it  */
     boot->hurries = boot->hurries || news->loss != DTN_LOSS_NONE;
     news_tell(boot, from, rank, failure);
@@ -146,13 +156,15 @@ void dtn_news_read(struct dtn_boot *boot)
 {
     struct dtn_peer_failure news = { .code = DTENSOR_EPEER };
     const uint32_t world = (uint32_t)boot->cluster->world_size;
+    int rank, culprit;
     unsigned how;
-    int rank;
 
-    while (dtn_pulse_read(&boot->pulse, &rank, &news.culprit, &how))
-        if ((uint32_t)rank < world && (uint32_t)news.culprit < world
+    while (dtn_pulse_read(&boot->pulse, &rank, &culprit, &how)) {
+        news.culprit = culprit;
+        if ((uint32_t)rank < world && (uint32_t)culprit < world
             && dtn_news_how(&news, how) && rank != boot->rank)
             dtn_news_note(boot, NULL, rank, &news);
+    }
 }
 
 void dtn_boot_report_failure(struct dtn_boot *boot, int culprit, int code,
@@ -287,6 +299,12 @@ static int news_first(const struct dtn_boot *boot, bool lost)
         }
     }
     return failed;
+}
+
+bool dtn_news_is_gone(const struct dtn_boot *boot, int rank)
+{
+    return boot->peer_failures[rank].order > 0
+        && boot->peer_failures[rank].code != 0;
 }
 
 bool dtn_news_is_lost(const struct dtn_boot *boot, int rank)

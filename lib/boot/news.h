@@ -49,6 +49,11 @@ void dtn_news_read(struct dtn_boot *boot);
 void dtn_news_lost(struct dtn_boot *boot, const struct dtn_boot_link *from,
                    int rank, enum dtn_loss loss);
 
+/* Has this rank given up, or is it lost?  One that only has left may still run,
+ * for those that hear through it.
+ */
+bool dtn_news_is_gone(const struct dtn_boot *boot, int rank);
+
 /* Is this rank lost?  -1 is not. */
 bool dtn_news_is_lost(const struct dtn_boot *boot, int rank);
 

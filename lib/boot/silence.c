@@ -85,7 +85,8 @@ static bool silence_heard(const struct dtn_boot *boot,
         return false;
     failure = &boot->peer_failures[link->rank];
     return link->state == DTN_LINK_JOINED
-        || (failure->order > 0 && failure->loss <= DTN_LOSS_DIED);
+        || (failure->order > 0 && failure->loss <= DTN_LOSS_DIED
+            && link->silent_ns <= boot->cluster->transport.dead_after_ns);
 }
 
 /* Does this host hear any other, or did the kernel of one answer just now? */
@@ -100,7 +101,7 @@ static bool silence_hears(const struct dtn_boot *boot)
 
 void dtn_silence_judge(struct dtn_boot *boot, int rank)
 {
-    if (boot->peer_failures[rank].order > 0)
+    if (dtn_news_is_gone(boot, rank))
         return;
     if (boot->nhosts == 2 || silence_hears(boot)) {
         silence_host_lost(boot, rank);

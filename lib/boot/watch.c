@@ -184,6 +184,23 @@ void dtn_watch_frame(struct dtn_boot *boot, struct dtn_boot_link *link,
         watch_failed(boot, link, frame);
 }
 
+/* Was the rank at the other end lost?  One that has left closes the connection.
+ * But a parent stays for this rank, unless a loss is known or op_timeout has
+ * passed (leave.c): else it died while it stayed.
+ */
+static bool watch_lost(const struct dtn_boot *boot,
+                       const struct dtn_boot_link *link, int culprit)
+{
+    const struct dtn_transport_conf *conf = &boot->cluster->transport;
+    const struct dtn_peer_failure *left = &boot->peer_failures[culprit];
+
+    return !link->detour
+        && (left->order == 0
+            || (link == &boot->up.link && dtn_news_last_loss_ns(boot) == 0
+                && dtn_now_ns() < left->heard_ns + conf->op_timeout_ns
+                                  - conf->dead_after_ns));
+}
+
 static void watch_link(struct dtn_boot *boot, struct dtn_boot_link *link)
 {
     struct dtn_frame frame;
@@ -205,7 +222,7 @@ static void watch_link(struct dtn_boot *boot, struct dtn_boot_link *link)
             link->io.fd = -1;        /* it may be the program's by now       */
         dtn_frame_close(&link->io);
         link->state = DTN_LINK_IDLE;
-        if (!link->detour)
+        if (watch_lost(boot, link, culprit))
             dtn_news_lost(boot, link, culprit, DTN_LOSS_DIED);
     }
 }
@@ -228,7 +245,7 @@ static void watch_silent(struct dtn_boot *boot, struct dtn_boot_link *link)
 {
     const int64_t dead_ns = boot->cluster->transport.dead_after_ns;
 
-    if (boot->peer_failures[link->rank].order > 0)
+    if (dtn_news_is_gone(boot, link->rank))
         return;
     if (dtn_delivery_answered(link, dead_ns / 4 * 3)) {
         dtn_news_lost(boot, NULL, link->rank, DTN_LOSS_STOPPED);
