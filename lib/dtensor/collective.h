@@ -328,8 +328,8 @@ int dtensor_recv(const struct dtensor_mesh *mesh, int from, void *buf,
 /* Between begin and end, blocking collectives, sends and receives on meshes of
  * the context are only recorded; end makes them all, as if at the same time.
  * All sends from one rank to another are one message.  Collectives that differ
- * only in count and buffers become one, of at most 64 KiB.  Buffers and counts
- * must stay valid until end.  An empty group sends nothing.
+ * only in count and buffers become one, of at most 64 KiB, if that costs less.
+ * Buffers and counts must stay valid until end.  An empty group sends nothing.
  *
  * Collective: no; but all ranks of a collective in a group make the same
  *         collectives in the same order in their groups.   Blocks: end, until
