@@ -30,6 +30,7 @@ static const char usage[] =
     "Start PROGRAM as the ranks of a job on this host, and see all of them end.\n"
     "\n"
     "  -n, --ranks=N        number of ranks, 1 to 1024 (default: usable CPUs)\n"
+    "  -b, --bind           each rank has CPUs of its own, by hwloc\n"
     "  -l, --label          put \"[RANK] \" before each line of output\n"
     "  -C, --cluster=FILE   the cluster file (sets DTN_CLUSTER); give -n, too\n"
     "      --json=FILE      which hosts are suspect, if the job fails\n"
@@ -73,11 +74,11 @@ static void __attribute__((noreturn)) tell(const char *text)
  */
 static int usable_cpus(void)
 {
-    cpu_set_t set[8];             /* 8,192 CPUs: all that Linux can have      */
+    struct run_cpus cpus;
     long n;
 
-    if (sched_getaffinity(0, sizeof set, set) == 0)
-        n = CPU_COUNT_S(sizeof set, set);
+    if (sched_getaffinity(0, sizeof cpus.set, cpus.set) == 0)
+        n = CPU_COUNT_S(sizeof cpus.set, cpus.set);
     else
         n = sysconf(_SC_NPROCESSORS_ONLN);
     return n < 1 ? 1 : n > RUN_MAX_RANKS ? RUN_MAX_RANKS : (int)n;
@@ -119,6 +120,7 @@ static int64_t parse_time_ms(const char *text)
 
 static const struct option longs[] = {
     { "ranks", required_argument, NULL, 'n' },
+    { "bind", no_argument, NULL, 'b' },
     { "label", no_argument, NULL, 'l' },
     { "cluster", required_argument, NULL, 'C' },
     { "grace", required_argument, NULL, 'g' },
@@ -150,12 +152,19 @@ static void __attribute__((noreturn)) unknown_option(const char *word)
 
 static void options_read(int argc, char **argv, struct run_options *options)
 {
+    static const char letters[] = "+:n:blC:hV";
     int option;
 
-    while ((option = getopt_long(argc, argv, "+:n:lC:hV", longs, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
         switch (option) {
         case 'n':
             options->nranks = parse_ranks(optarg);
+            break;
+        case 'b':
+#ifndef HAVE_HWLOC
+            usage_error("--bind: not in this build, which is without hwloc");
+#endif
+            options->bind = true;
             break;
         case 'l':
             options->label = true;

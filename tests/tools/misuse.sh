@@ -59,7 +59,7 @@ done <<'TABLE'
 2|bad.ini:1: error:|conf --doctor bad.ini
 2|.: error: is a directory; expected a regular file|conf .
 2|no program to run|run -n 2
-2|--nrank: no such option; expected one of --ranks, --label|run --nrank 2 true
+2|--nrank: no such option; expected one of --ranks, --bind, --label|run --nrank 2 true
 2|-Y: no such option|run -Y true
 2|none.ini: cannot read it: No such file|run -n 2 -C none.ini true
 2|--json /nonexistent/x.json: cannot make it|run --json /nonexistent/x.json true

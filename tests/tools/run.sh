@@ -228,7 +228,7 @@ usage() {
     is "$claim: words" "$out" "dtensor-run: $first
 Try 'dtensor-run --help' for more information."
 }
-usage "unknown long option" "--ranl: no such option; expected one of --ranks, --label, --cluster, --grace, --json, --help, --version" \
+usage "unknown long option" "--ranl: no such option; expected one of --ranks, --bind, --label, --cluster, --grace, --json, --help, --version" \
     --ranl 3 true
 usage "unknown short option" "-z: no such option" -lz true
 usage "unknown letter among others" "-x: no such option" --label -xl true
@@ -255,6 +255,33 @@ is "--help: no line beyond 80 columns" "$(awk 'length > 80' <<<"$out")" ""
 matches "--version" "$("$run" --version | head -1)" 'dtensor-run [0-9.]+ \(.*\)'
 is "default: as many ranks as usable CPUs" \
     "$("$run" sh -c 'echo $DTN_WORLD_SIZE' | wc -l)" "$(nproc)"
+
+# ------------------------------------------------------------------- CPUs ---
+# cpus N OPTION...: of each of N ranks, the CPUs that it may use, a line each
+cpus() {
+    "$run" -n "$1" "${@:2}" grep ^Cpus_allowed: /proc/self/status |
+        sed 's/.*:[[:space:]]*//; s/,//g'
+}
+if "$run" --bind -n 1 true 2>"$dir/err"; then
+    mapfile -t sets < <(cpus 2 --bind)
+    all=$(cpus 1)
+    if [ "$(nproc)" -gt 1 ] && [ ${#all} -le 16 ]; then
+        is "--bind: two ranks have no CPU in common" \
+            $((0x${sets[0]} & 0x${sets[1]})) 0
+        is "and all CPUs together" $((0x${sets[0]} | 0x${sets[1]})) $((0x$all))
+    else
+        skip_test "--bind: two ranks have no CPU in common" "$(nproc) CPUs"
+        skip_test "and all CPUs together" "$(nproc) CPUs"
+    fi
+    one=$(taskset -pc $$ | sed 's/.*: //; s/[-,].*//')
+    is "of one CPU, both have it" \
+        "$(taskset -c "$one" "$run" -bn 2 grep ^Cpus_allowed_list: \
+            /proc/self/status | grep -cw "$one")" 2
+else
+    matches "--bind: without hwloc the line says so" "$(head -1 "$dir/err")" \
+        'dtensor-run: --bind: not in this build, which is without hwloc'
+fi
+is "without --bind each rank has all" "$(cpus 2 | sort -u)" "$(cpus 1)"
 
 # ------------------------------------------------------------ environment ---
 is "each rank has its number" "$("$run" -n 3 sh -c \

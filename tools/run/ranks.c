@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,6 +112,8 @@ static void child_run(const struct run *run, int rank, const int ends[2],
     child_setenv("DTN_RANK", rank);
     child_setenv("DTN_LOCAL_RANK", rank);
     setrlimit(RLIMIT_NOFILE, &run->before->files);
+    if (run->cpus)
+        sched_setaffinity(0, sizeof run->cpus[rank].set, run->cpus[rank].set);
     signal(SIGPIPE, SIG_DFL);
     sigprocmask(SIG_SETMASK, &run->before->mask, NULL);
     execvp(run->options->argv[0], run->options->argv);
@@ -211,8 +214,13 @@ static bool run_init(struct run *run, const struct run_options *options,
         run->streams = calloc(2 * n, sizeof *run->streams);
     for (size_t i = 0; run->streams && i < 2 * n; i++)
         run->streams[i].fd = -1;
+    if (options->bind)
+        run->cpus = calloc(n, sizeof *run->cpus);
     return run->signals >= 0 && run->pids && run->polls &&
-           (run->streams || !options->label) && job_environment(options);
+           (run->streams || !options->label) &&
+           (!options->bind || (run->cpus && run_bind_divide(options->nranks,
+                                                            run->cpus))) &&
+           job_environment(options);
 }
 
 static void run_fini(struct run *run)
@@ -220,6 +228,7 @@ static void run_fini(struct run *run)
     close(run->signals);
     free(run->pids);
     free(run->polls);
+    free(run->cpus);
     free(run->streams);
 }
 

@@ -2,6 +2,7 @@
  *
  * ../dtensor-run.c  the command line, and the guard over the supervisor
  * ranks.c           the supervisor: starts the ranks, and waits until they end
+ * bind.c            the CPUs of each rank (--bind)
  * ending.c          how the job ends: signals, failures, deadlines
  * output.c          their output, merged line by line (-l)
  * report.c          which hosts a failed job blames (--json)
@@ -10,6 +11,7 @@
 #define DTN_RUN_H
 
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,6 +27,7 @@ enum { RUN_USAGE = 2, RUN_FAILED = 125, RUN_CANNOT_RUN = 126,
 struct run_options {
     int nranks;                   /* ranks to start                           */
     bool label;                   /* -l: "[rank] " before each line           */
+    bool bind;                    /* -b: each rank has CPUs of its own        */
     const char *cluster;          /* NULL: DTN_CLUSTER stays as it is         */
     const char *json;             /* NULL: no report                          */
     int64_t grace_ms;             /* from SIGTERM to SIGKILL                  */
@@ -36,6 +39,11 @@ struct run_before {
     sigset_t mask;                /* blocked signals                          */
     struct rlimit files;          /* limit of open files                      */
     pid_t guard;                  /* the process that the user started        */
+};
+
+/* CPUs, up to 8,192 of them: all that Linux can have. */
+struct run_cpus {
+    cpu_set_t set[8];             /* an array, as CPU_COUNT_S() takes it      */
 };
 
 /* One pipe from a rank. */
@@ -53,6 +61,7 @@ struct run {
     int signals;                  /* signalfd                                 */
     long memory_kills;            /* run_memory_kills() at the start          */
     pid_t *pids;                  /* [nranks], 0: not started or ended        */
+    struct run_cpus *cpus;        /* [nranks] with -b, else NULL              */
     int running;                  /* ranks that have not ended                */
     struct run_cause {            /* the first cause of the failure           */
         bool known;               /* there is one                             */
@@ -77,6 +86,13 @@ struct run {
 
 /* Run the job in this process; the exit code. */
 int run_job(const struct run_options *options, const struct run_before *before);
+
+/* -------------------------------------------------------------- bind.c --- */
+
+/* Divide the CPUs that this process may use.  With more ranks than CPUs some
+ * have the same one.  False: errno; ENOSYS: this build has no hwloc.
+ */
+bool run_bind_divide(int nranks, struct run_cpus cpus[]);
 
 /* ------------------------------------------------------------ ending.c --- */
 
