@@ -1,8 +1,9 @@
-/* fault.c - a transport that injects faults
+/* fault.c - faults injected into a transport
  *
- * It wraps an open transport and passes every call on, except the calls that
- * its plan names: with "fail_put=3,code=EPEER" the third put fails, and no
- * other.  The caller must then end as if the network had failed.
+ * The open transport gets a table of its own, in which a few functions are the
+ * ones below.  They do what its plan names and else call the real ones: with
+ * "fail_put=3,code=EPEER" the third put fails, and no other.  The caller must
+ * then end as if the network had failed.
  */
 #include "transport/fault.h"
 #include "base/compiler.h"
@@ -15,24 +16,22 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 struct fault {
-    struct dtn_transport base;
-    struct dtn_transport_ops ops; /* NULL where those of `inner` are          */
-    struct dtn_transport *inner;  /* the transport that it wraps              */
+    struct dtn_transport_ops ops; /* first: the transport's table now         */
+    const struct dtn_transport_ops *real;     /* the one that it had          */
     struct dtn_fault_plan plan;   /* which calls misbehave                    */
     unsigned long puts, signals, connects;    /* calls so far                 */
     unsigned long calls;          /* puts and signals so far                  */
 };
 
-static const struct dtn_transport_ops fault_ops;
-
 static struct fault *fault_of(const struct dtn_transport *tp)
 {
-    return (struct fault *)(uintptr_t)tp;
+    return (struct fault *)(uintptr_t)tp->ops;
 }
 
 /* ----------------------------------------------------------------- plan --- */
@@ -132,40 +131,6 @@ int dtn_fault_parse(const char *text, struct dtn_fault_plan *plan,
     return rc;
 }
 
-int dtn_fault_wrap(struct dtn_transport *inner,
-                   const struct dtn_fault_plan *plan,
-                   struct dtn_transport **tpp, struct dtensor_error *err)
-{
-    struct fault *fault = calloc(1, sizeof *fault);
-
-    if (!fault)
-        return dtn_fail_nomem(err, "fault", sizeof *fault);
-    fault->ops = fault_ops;
-    if (!inner->ops->adopt)
-        fault->ops.adopt = NULL;
-    if (!inner->ops->disown)
-        fault->ops.disown = NULL;
-    if (!inner->ops->attach)
-        fault->ops.attach = NULL;
-    if (!inner->ops->map)
-        fault->ops.map = NULL;
-    if (!inner->ops->fetch)
-        fault->ops.fetch = NULL;
-    fault->ops.kept_max = inner->ops->kept_max;
-    if (!inner->ops->kept)
-        fault->ops.kept = NULL;
-    if (!inner->ops->expect)
-        fault->ops.expect = NULL;
-    fault->base.ops = &fault->ops;
-    fault->base.row_bytes = inner->row_bytes;
-    fault->inner = inner;
-    fault->plan = *plan;
-    if (fault->plan.code == 0)
-        fault->plan.code = DTENSOR_ESYS;
-    *tpp = &fault->base;
-    return 0;
-}
-
 /* ------------------------------------------------------ what misbehaves --- */
 
 /* Before each put and signal: sleep, and say whether it returns EAGAIN. */
@@ -188,7 +153,6 @@ static int fault_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
 {
     struct fault *fault = fault_of(tp);
     bool again = fault_again(fault);
-    int rc;
 
     fault->puts++;
     if (fault->puts == fault->plan.fail_put)
@@ -199,9 +163,7 @@ static int fault_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
     }
     if (again)
         return DTENSOR_EAGAIN;
-    rc = fault->inner->ops->put(fault->inner, peer, dst, src, size, done);
-    tp->copied_bytes = fault->inner->copied_bytes;
-    return rc;
+    return fault->real->put(tp, peer, dst, src, size, done);
 }
 
 static int fault_signal(struct dtn_transport *tp, int peer,
@@ -220,7 +182,7 @@ static int fault_signal(struct dtn_transport *tp, int peer,
         return 0;
     if (again)
         return DTENSOR_EAGAIN;
-    return fault->inner->ops->signal(fault->inner, peer, signal, data);
+    return fault->real->signal(tp, peer, signal, data);
 }
 
 static int fault_connect(struct dtn_transport *tp, int peer,
@@ -233,172 +195,36 @@ static int fault_connect(struct dtn_transport *tp, int peer,
         return dtn_fail_rank(err, fault->plan.code, peer, "fault: connection "
                              "to rank %d fails as planned (see DTN_FAULT)",
                              peer);
-    return fault->inner->ops->connect(fault->inner, peer, blob, err);
+    return fault->real->connect(tp, peer, blob, err);
 }
-
-/* ---------------------------------------------------- what is passed on --- */
 
 static void fault_close(struct dtn_transport *tp)
 {
     struct fault *fault = fault_of(tp);
 
-    fault->inner->ops->close(fault->inner);
+    tp->ops = fault->real;
     free(fault);
+    tp->ops->close(tp);
 }
 
-static void fault_address(const struct dtn_transport *tp,
-                          struct dtn_blob *blob)
+int dtn_fault_inject(struct dtn_transport *tp,
+                     const struct dtn_fault_plan *plan,
+                     struct dtensor_error *err)
 {
-    const struct dtn_transport *inner = fault_of(tp)->inner;
+    struct fault *fault = calloc(1, sizeof *fault);
 
-    inner->ops->address(inner, blob);
+    if (!fault)
+        return dtn_fail_nomem(err, "fault", sizeof *fault);
+    fault->ops = *tp->ops;
+    fault->ops.close = fault_close;
+    fault->ops.connect = fault_connect;
+    fault->ops.put = fault_put;
+    fault->ops.put_rows = NULL;   /* each row is a put that can fail          */
+    fault->ops.signal = fault_signal;
+    fault->real = tp->ops;
+    fault->plan = *plan;
+    if (fault->plan.code == 0)
+        fault->plan.code = DTENSOR_ESYS;
+    tp->ops = &fault->ops;
+    return 0;
 }
-
-static int fault_reg(struct dtn_transport *tp, void *mem, size_t size,
-                     struct dtn_remote *remote)
-{
-    struct dtn_transport *inner = fault_of(tp)->inner;
-
-    int rc = inner->ops->reg(inner, mem, size, remote);
-
-    tp->unreached = inner->unreached;
-    return rc;
-}
-
-static void fault_unreg(struct dtn_transport *tp, struct dtn_remote remote)
-{
-    struct dtn_transport *inner = fault_of(tp)->inner;
-
-    inner->ops->unreg(inner, remote);
-}
-
-static int fault_adopt(struct dtn_transport *tp, void *mem, size_t size,
-                       struct dtensor_error *err)
-{
-    struct dtn_transport *inner = fault_of(tp)->inner;
-
-    return inner->ops->adopt(inner, mem, size, err);
-}
-
-static void fault_disown(struct dtn_transport *tp, void *mem, size_t size)
-{
-    struct dtn_transport *inner = fault_of(tp)->inner;
-
-    inner->ops->disown(inner, mem, size);
-}
-
-static void fault_attach(struct dtn_transport *tp,
-                         const struct dtn_exporter *exporter)
-{
-    struct dtn_transport *inner = fault_of(tp)->inner;
-
-    inner->ops->attach(inner, exporter);
-}
-
-static void *fault_map(struct dtn_transport *tp, int peer,
-                       struct dtn_remote remote)
-{
-    struct dtn_transport *inner = fault_of(tp)->inner;
-
-    return inner->ops->map(inner, peer, remote);
-}
-
-static int fault_fetch(struct dtn_transport *tp, int peer, void *dst,
-                       struct dtn_remote src, size_t size)
-{
-    struct dtn_transport *inner = fault_of(tp)->inner;
-
-    return inner->ops->fetch(inner, peer, dst, src, size);
-}
-
-static int fault_flush(struct dtn_transport *tp, int peer)
-{
-    struct dtn_transport *inner = fault_of(tp)->inner;
-
-    return inner->ops->flush(inner, peer);
-}
-
-static const struct dtn_signal *fault_peek(struct dtn_transport *tp, int peer)
-{
-    struct dtn_transport *inner = fault_of(tp)->inner;
-
-    return inner->ops->peek(inner, peer);
-}
-
-static const void *fault_kept(struct dtn_transport *tp, int peer)
-{
-    struct dtn_transport *inner = fault_of(tp)->inner;
-
-    return inner->ops->kept(inner, peer);
-}
-
-static void fault_expect(struct dtn_transport *tp, int peer,
-                         const struct dtn_signal *signal, void *dst)
-{
-    struct dtn_transport *inner = fault_of(tp)->inner;
-
-    inner->ops->expect(inner, peer, signal, dst);
-}
-
-static void fault_consume(struct dtn_transport *tp, int peer)
-{
-    struct dtn_transport *inner = fault_of(tp)->inner;
-
-    inner->ops->consume(inner, peer);
-}
-
-static int fault_progress(struct dtn_transport *tp)
-{
-    struct dtn_transport *inner = fault_of(tp)->inner;
-
-    return inner->ops->progress(inner);
-}
-
-static int fault_health(struct dtn_transport *tp, int peer, int *culprit,
-                        int *code)
-{
-    struct dtn_transport *inner = fault_of(tp)->inner;
-
-    return inner->ops->health(inner, peer, culprit, code);
-}
-
-static void fault_abort(struct dtn_transport *tp, int culprit, int code)
-{
-    struct dtn_transport *inner = fault_of(tp)->inner;
-
-    inner->ops->abort(inner, culprit, code);
-}
-
-static void fault_why(const struct dtn_transport *tp, int peer, char *buf,
-                      size_t size)
-{
-    const struct dtn_transport *inner = fault_of(tp)->inner;
-
-    inner->ops->why(inner, peer, buf, size);
-}
-
-static const struct dtn_transport_ops fault_ops = {
-    .name = "fault",
-    .close = fault_close,
-    .address = fault_address,
-    .connect = fault_connect,
-    .reg = fault_reg,
-    .unreg = fault_unreg,
-    .adopt = fault_adopt,
-    .disown = fault_disown,
-    .attach = fault_attach,
-    .map = fault_map,
-    .fetch = fault_fetch,
-    .put = fault_put,             /* no put_rows: each row is a put that can  */
-                                  /* fail                                     */
-    .flush = fault_flush,
-    .signal = fault_signal,
-    .peek = fault_peek,
-    .kept = fault_kept,
-    .expect = fault_expect,
-    .consume = fault_consume,
-    .progress = fault_progress,
-    .health = fault_health,
-    .abort = fault_abort,
-    .why = fault_why,
-};

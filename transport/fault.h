@@ -1,4 +1,4 @@
-/* fault.h - a transport that injects faults */
+/* fault.h - faults injected into a transport */
 #ifndef DTN_TRANSPORT_FAULT_H
 #define DTN_TRANSPORT_FAULT_H
 
@@ -6,7 +6,7 @@
 
 struct dtn_transport;
 
-/* What the fault transport does.  Calls are counted from 1; 0: never. */
+/* Which faults.  Calls are counted from 1; 0: never. */
 struct dtn_fault_plan {
     unsigned long fail_put;       /* number of the put that fails with `code` */
     unsigned long fail_signal;    /* number of the signal that fails          */
@@ -23,10 +23,10 @@ struct dtn_fault_plan {
     int code;                     /* DTENSOR_E... of those that fail          */
 };
 
-/* Wrap an open transport, which close() of the result closes too. */
-int dtn_fault_wrap(struct dtn_transport *inner,
-                   const struct dtn_fault_plan *plan,
-                   struct dtn_transport **tpp, struct dtensor_error *err);
+/* From now on the open transport has these faults.   Errors: ENOMEM */
+int dtn_fault_inject(struct dtn_transport *tp,
+                     const struct dtn_fault_plan *plan,
+                     struct dtensor_error *err);
 
 /* Parse a plan such as "kill_signal=3,delay_us=10", the text of DTN_FAULT. */
 int dtn_fault_parse(const char *text, struct dtn_fault_plan *plan,

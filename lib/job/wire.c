@@ -73,8 +73,8 @@ size_t dtn_wire_eager_bytes(enum dtn_wire wire)
     return ops && ops->kept ? ops->kept_max : DTN_EAGER_MAX;
 }
 
-/* Put a fault transport around *tpp if DTN_FAULT asks for one. */
-static int wire_wrap(struct dtn_transport **tpp, struct dtensor_error *err)
+/* Inject the faults that DTN_FAULT asks for. */
+static int wire_inject(struct dtn_transport *tp, struct dtensor_error *err)
 {
     const char *text = getenv("DTN_FAULT");
     struct dtn_fault_plan plan;
@@ -84,7 +84,7 @@ static int wire_wrap(struct dtn_transport **tpp, struct dtensor_error *err)
         return 0;
     rc = dtn_fault_parse(text, &plan, err);
     if (rc == 0)
-        rc = dtn_fault_wrap(*tpp, &plan, tpp, err);
+        rc = dtn_fault_inject(tp, &plan, err);
     return rc;
 }
 
@@ -111,9 +111,7 @@ static int wire_open_transport(struct dtensor_ctx *ctx, enum dtn_wire wire,
     if (rc != 0)
         return rc;
     ctx->transports[ctx->ntransports++] = tp;
-    rc = wire_wrap(&tp, err);
-    ctx->transports[ctx->ntransports - 1] = tp;
-    return rc;
+    return wire_inject(tp, err);
 }
 
 /* The last opened transport is that of this wire: learn the addresses. */

@@ -144,8 +144,7 @@ void wire_open(struct wire *w, const struct wire_kind *kind, int rank, int n)
          err.text);
     need(kind->ops->open(&w->args, &w->tp, &err) == 0, "%s", err.text);
     if (kind->plan)
-        need(dtn_fault_wrap(w->tp, kind->plan, &w->tp, &err) == 0, "%s",
-             err.text);
+        need(dtn_fault_inject(w->tp, kind->plan, &err) == 0, "%s", err.text);
 }
 
 void wire_connect(struct wire *w, int peer)

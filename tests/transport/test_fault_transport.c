@@ -1,7 +1,6 @@
-/* test_fault_transport.c - the fault transport does what its plan says, and no
- * more
+/* test_fault_transport.c - injected faults are those of the plan, no others
  *
- * It wraps a transport that only counts, so that each fault is seen at the
+ * A transport that only counts gets the faults, so that each is seen at the
  * call that it was planned for.
  *
  * Without this test, test_injected_faults could pass because no fault is
@@ -18,7 +17,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-/* A transport that only counts, to be wrapped. */
+/* A transport that only counts. */
 static int puts_made, signals_made, connects_made, closes_made;
 
 static int count_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
@@ -56,19 +55,18 @@ static const struct dtn_transport_ops count_ops = {
 };
 static struct dtn_transport counter = { .ops = &count_ops };
 
-static struct dtn_transport *wrapped(const char *text)
+static struct dtn_transport *faulty(const char *text)
 {
     struct dtn_fault_plan plan;
     struct dtensor_error err;
-    struct dtn_transport *tp = NULL;
 
     puts_made = signals_made = connects_made = closes_made = 0;
     if (dtn_fault_parse(text, &plan, &err) != 0 ||
-        dtn_fault_wrap(&counter, &plan, &tp, &err) != 0) {
+        dtn_fault_inject(&counter, &plan, &err) != 0) {
         note("%s", err.text);
         exit(1);
     }
-    return tp;
+    return &counter;
 }
 
 static size_t moved;
@@ -121,7 +119,7 @@ static void test_parse(void)
 
 static void test_fail(void)
 {
-    struct dtn_transport *tp = wrapped("fail_put=2,code=EPEER");
+    struct dtn_transport *tp = faulty("fail_put=2,code=EPEER");
     struct dtn_blob blob = { .fd = -1 };
     struct dtensor_error err;
 
@@ -129,12 +127,12 @@ static void test_fail(void)
     ok(put(tp) == 0 && moved == 2 && put(tp) == DTENSOR_EPEER && moved == 2 &&
        put(tp) == 0 && puts_made == 2, "fail_put=2 fails the second put only");
     tp->ops->close(tp);
-    ok(closes_made == 1, "closing it closes what it wraps");
-    tp = wrapped("fail_signal=1");
+    ok(closes_made == 1 && tp->ops == &count_ops, "close() is passed on");
+    tp = faulty("fail_signal=1");
     ok(send_signal(tp) == DTENSOR_ESYS && send_signal(tp) == 0 &&
        signals_made == 1, "fail_signal=1 fails the first signal only");
     tp->ops->close(tp);
-    tp = wrapped("fail_connect=1,code=EPEER");
+    tp = faulty("fail_connect=1,code=EPEER");
     ok(tp->ops->connect(tp, 3, &blob, &err) == DTENSOR_EPEER && err.rank == 3 &&
        tp->ops->connect(tp, 3, &blob, &err) == 0 && connects_made == 1,
        "fail_connect=1: %s", err.text);
@@ -143,7 +141,7 @@ static void test_fail(void)
 
 static void test_drop(void)
 {
-    struct dtn_transport *tp = wrapped("drop_put=1,drop_signal=2");
+    struct dtn_transport *tp = faulty("drop_put=1,drop_signal=2");
 
     ok(put(tp) == 0 && moved == 4 && puts_made == 0 && put(tp) == 0 &&
        puts_made == 1, "drop_put=1 says done and moves nothing");
@@ -155,7 +153,7 @@ static void test_drop(void)
 
 static void test_again(void)
 {
-    struct dtn_transport *tp = wrapped("again_every=3");
+    struct dtn_transport *tp = faulty("again_every=3");
 
     ok(put(tp) == 0 && send_signal(tp) == 0 && put(tp) == DTENSOR_EAGAIN &&
        put(tp) == 0 && put(tp) == 0 && send_signal(tp) == DTENSOR_EAGAIN &&
@@ -166,7 +164,7 @@ static void test_again(void)
 
 static void test_delay(void)
 {
-    struct dtn_transport *tp = wrapped("delay_us=2000");
+    struct dtn_transport *tp = faulty("delay_us=2000");
     int64_t began = dtn_now_ns();
 
     put(tp);
@@ -175,19 +173,19 @@ static void test_delay(void)
     tp->ops->close(tp);
 }
 
-/* What the wrapped transport cannot do, the fault transport cannot do. */
+/* What the transport cannot do, it cannot do with faults. */
 static void test_entries(void)
 {
-    struct dtn_transport *tp = wrapped("");
+    struct dtn_transport *tp = faulty("");
 
     ok(!tp->ops->map && !tp->ops->fetch && !tp->ops->adopt && !tp->ops->disown,
-       "an entry that is NULL in the wrapped transport is NULL");
+       "an entry that is NULL stays NULL");
     tp->ops->close(tp);
 }
 
 static void rank_killed(int rank, int n, void *arg)
 {
-    struct dtn_transport *tp = wrapped("kill_signal=2");
+    struct dtn_transport *tp = faulty("kill_signal=2");
 
     send_signal(tp);
     puts("# one signal was sent");
