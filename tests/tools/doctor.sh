@@ -64,6 +64,16 @@ says "a file that is wrong is bad" '^bad file .* \(2\)$' "$(
 says "a name that does not resolve" \
     '^bad names no\.such\.host\.invalid, the address of .*: add it to /etc/hosts .* \(2\)$' "$(
     file '192.0.2.1,no.such.host.invalid' 2; doctor names "$conf" --doctor x.ini)"
+if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
+    file six.test 1
+    { echo 'fd00::77 six.test'; cat /etc/hosts; } >hosts
+    says "a name that has only an address of IPv6 is good" \
+        '^ok names 1 host resolves; this machine is none of them \(0\)$' "$(
+        doctor names unshare -m bash -c \
+            "mount --bind hosts /etc/hosts && exec $conf --doctor x.ini")"
+else
+    skip_test "a name that has only an address of IPv6" "unshare -m needs root"
+fi
 says "a name that only this host reaches" \
     '^note names .* resolves to 127\..*127\.0\.1\.1' "$(
     file '127.0.0.1,192.0.2.1' 2; doctor names "$conf" --doctor x.ini)"

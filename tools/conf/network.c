@@ -5,12 +5,13 @@
  */
 #include "tools/conf/conf.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,33 +21,52 @@
 
 enum { PORT_FIRST = 17800, PORT_COUNT = 1000 };      /* without a port        */
 
-/* 0, or the error of getaddrinfo(). */
-static int look_up(const char *name, struct sockaddr_in *to)
+/* An address, and its text. */
+struct place {
+    struct sockaddr_storage at;
+    socklen_t size;
+    char text[INET6_ADDRSTRLEN];
+};
+
+static bool is_loopback(const struct place *place)
 {
-    const struct addrinfo hints = { .ai_family = AF_INET,
-                                    .ai_socktype = SOCK_STREAM };
-    struct addrinfo *list;
+    return strncmp(place->text, "127.", 4) == 0 ||
+           strcmp(place->text, "::1") == 0;
+}
+
+/* The first address of a name that other hosts may reach, or else its last; 0,
+ * or the error of getaddrinfo().
+ */
+static int look_up(const char *name, struct place *to)
+{
+    const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
+    struct addrinfo *list, *next;
     int rc = getaddrinfo(name, NULL, &hints, &list);
 
-    if (rc == 0) {
-        memcpy(to, list->ai_addr, sizeof *to);
-        freeaddrinfo(list);
-    }
-    return rc;
+    if (rc != 0)
+        return rc;
+    next = list;
+    do {
+        memcpy(&to->at, next->ai_addr, next->ai_addrlen);
+        to->size = next->ai_addrlen;
+        getnameinfo(next->ai_addr, to->size, to->text, sizeof to->text, NULL, 0,
+                    NI_NUMERICHOST);
+        next = next->ai_next;
+    } while (next && is_loopback(to));
+    freeaddrinfo(list);
+    return 0;
 }
 
 /* 0, or errno of bind(). */
-static int try_bind(struct in_addr address, int port)
+static int try_bind(const struct sockaddr *at, socklen_t size)
 {
-    const struct sockaddr_in at = { .sin_family = AF_INET,
-                                    .sin_port = htons((uint16_t)port),
-                                    .sin_addr = address };
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1, failed;
+    int fd = socket(at->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int on = 1, failed;
 
     if (fd < 0)
         return errno;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    failed = bind(fd, (const struct sockaddr *)&at, sizeof at) == 0 ? 0 : errno;
+    failed = bind(fd, at, size) == 0 ? 0 : errno;
     close(fd);
     return failed;
 }
@@ -55,15 +75,15 @@ static int try_bind(struct in_addr address, int port)
 static void names_of_file(struct doctor *doctor)
 {
     struct dtensor_cluster_rank rank;
-    char text[INET_ADDRSTRLEN] = "", mine[300] = "";
-    struct sockaddr_in at;
+    struct place place;
+    char mine[300] = "";
     int rc;
 
     for (int r = 0; r < doctor->info.nranks; r++) {
         if (dtensor_cluster_rank(doctor->cluster, r, &rank, NULL) != 0 ||
             rank.local != 0)
             continue;
-        rc = look_up(rank.address, &at);
+        rc = look_up(rank.address, &place);
         if (rc != 0) {
             doctor_say(doctor, DOCTOR_BAD, "names", "add it to /etc/hosts or "
                        "DNS, or give IP addresses as [nodes] addresses",
@@ -71,15 +91,14 @@ static void names_of_file(struct doctor *doctor)
                        rank.address, rank.host, gai_strerror(rc));
             return;
         }
-        if (*mine == '\0' && try_bind(at.sin_addr, 0) == 0) {
-            inet_ntop(AF_INET, &at.sin_addr, text, sizeof text);
+        if (*mine == '\0' && try_bind((void *)&place.at, place.size) == 0) {
             snprintf(mine, sizeof mine, "this machine is %s, %s", rank.host,
-                     text);
-            if (doctor->info.nhosts > 1 && strncmp(text, "127.", 4) == 0)
+                     place.text);
+            if (doctor->info.nhosts > 1 && is_loopback(&place))
                 doctor_say(doctor, DOCTOR_NOTE, "names", "remove the name from "
                            "the line of 127.0.1.1 in /etc/hosts", "%s resolves "
                            "to %s, which other hosts cannot reach", rank.host,
-                           text);
+                           place.text);
         }
     }
     doctor_say(doctor, DOCTOR_OK, "names", NULL, "%d host%s resolve%s; %s",
@@ -91,8 +110,8 @@ static void names_of_file(struct doctor *doctor)
 void doctor_names(struct doctor *doctor)
 {
     const char *node = getenv("SLURMD_NODENAME");
-    char host[256] = "", text[INET_ADDRSTRLEN];
-    struct sockaddr_in at;
+    struct place place;
+    char host[256] = "";
     int rc;
 
     if (doctor->info.nranks > 0) {
@@ -102,15 +121,14 @@ void doctor_names(struct doctor *doctor)
     gethostname(host, sizeof host - 1);
     if (!node)
         node = host;
-    rc = look_up(node, &at);
+    rc = look_up(node, &place);
     if (rc != 0)
         doctor_say(doctor, DOCTOR_BAD, "names", "add it to /etc/hosts or DNS "
                    "on every host", "%s, the name of this machine, does not "
                    "resolve: %s", node, gai_strerror(rc));
     else
         doctor_say(doctor, DOCTOR_OK, "names", NULL, "%s, the name of this "
-                   "machine, is %s", node, inet_ntop(AF_INET, &at.sin_addr,
-                                                     text, sizeof text));
+                   "machine, is %s", node, place.text);
 }
 
 /* A connection of any program can get such a port, and a job's port is then in
@@ -136,12 +154,14 @@ void doctor_ports(struct doctor *doctor)
 {
     const int first = doctor->port ? doctor->port : PORT_FIRST;
     const int count = doctor->port ? 1 : PORT_COUNT;
-    const struct in_addr any = { htonl(INADDR_ANY) };
+    struct sockaddr_in any = { .sin_family = AF_INET };
     int nbusy = 0, failed = 0;
 
     for (int i = 0; i < count; i++) {
-        int rc = try_bind(any, first + i);
+        int rc;
 
+        any.sin_port = htons((uint16_t)(first + i));
+        rc = try_bind((void *)&any, sizeof any);
         nbusy += rc != 0;
         failed = rc ? rc : failed;
     }
@@ -199,6 +219,26 @@ static long number_in(const char *format, const char *name)
     return value;
 }
 
+/* Is it an address of an interface that is up, by which others reach it? */
+static bool has_address(const struct ifaddrs *a)
+{
+    const struct sockaddr_in6 *at = (const void *)a->ifa_addr;
+
+    return at && (a->ifa_flags & (IFF_LOOPBACK | IFF_UP)) == IFF_UP &&
+           (at->sin6_family == AF_INET ||
+            (at->sin6_family == AF_INET6 &&
+             !IN6_IS_ADDR_LINKLOCAL(&at->sin6_addr)));
+}
+
+/* Is it the first one of its interface in the list? */
+static bool is_first(const struct ifaddrs *list, const struct ifaddrs *a)
+{
+    while (list != a && (!has_address(list) ||
+                         strcmp(list->ifa_name, a->ifa_name) != 0))
+        list = list->ifa_next;
+    return list == a;
+}
+
 void doctor_mtu(struct doctor *doctor)
 {
     struct ifaddrs *list = NULL, *a;
@@ -210,8 +250,7 @@ void doctor_mtu(struct doctor *doctor)
         long mtu = number_in("/sys/class/net/%.32s/mtu", a->ifa_name);
         long speed = number_in("/sys/class/net/%.32s/speed", a->ifa_name);
 
-        if (!a->ifa_addr || a->ifa_addr->sa_family != AF_INET || mtu < 0 ||
-            (a->ifa_flags & (IFF_LOOPBACK | IFF_UP)) != IFF_UP)
+        if (!has_address(a) || !is_first(list, a) || mtu < 0)
             continue;
         n++;
         if (speed >= 10000 && mtu <= 1500)
@@ -226,5 +265,5 @@ void doctor_mtu(struct doctor *doctor)
     if (n == 0)
         doctor_say(doctor, doctor->info.nhosts > 1 ? DOCTOR_BAD : DOCTOR_NOTE,
                    "mtu", "ip addr shows them; jobs of one host need none",
-                   "no network interface is up with an IPv4 address");
+                   "no network interface is up with an address");
 }
