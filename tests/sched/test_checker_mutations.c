@@ -16,6 +16,7 @@
 #include "transport/transport.h"
 #include "dtensor.h"
 #include "tests/sched/coll_cases.h"
+#include "tests/support/heap.h"
 #include "tests/support/tap.h"
 
 #include <stdbool.h>
@@ -231,6 +232,7 @@ static void mutate_large(void)
 
 int main(void)
 {
+    heap_keep();
     mutate(cut_steps, "any step left out of any schedule", 0);
     /* Of halving over 3 and 5 ranks, and pairwise over 4, some READYs follow
      * from others by longer ways around, which other numbers of ranks have

@@ -18,6 +18,7 @@
 #include "transport/transport.h"
 #include "dtensor.h"
 #include "tests/sched/coll_cases.h"
+#include "tests/support/heap.h"
 #include "tests/support/tap.h"
 
 #include <stdbool.h>
@@ -401,6 +402,7 @@ int main(void)
 {
     clock_t begin = clock();
 
+    heap_keep();
     for (const struct dtn_emitter *e = dtn_emitters; e->emit; e++)
         test_row(e);
     test_bytes();

@@ -16,15 +16,14 @@
 #include "sched/sched.h"
 #include "dtensor.h"
 #include "tests/sched/coll_cases.h"
+#include "tests/support/heap.h"
 #include "tests/support/tap.h"
 
-#include <malloc.h>
 #include <stdbool.h>
 #include <string.h>
 #include <time.h>
 
 #define RANKS_MAX 17
-#define MEMORY_KEPT (256 << 20)   /* bytes                                    */
 
 static struct coll_case now;
 static int ncases;
@@ -220,10 +219,7 @@ int main(void)
 {
     clock_t begin = clock();
 
-#ifdef M_MMAP_THRESHOLD           /* memory is kept from case to case         */
-    mallopt(M_MMAP_THRESHOLD, MEMORY_KEPT);
-    mallopt(M_TRIM_THRESHOLD, MEMORY_KEPT);
-#endif
+    heap_keep();
     for (now.emitter = dtn_emitters; now.emitter->emit; now.emitter++) {
         if (now.emitter->needs != DTN_REACH_HOST)
             continue;

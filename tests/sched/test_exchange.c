@@ -12,6 +12,7 @@
 #include "sched/exchange.h"
 #include "sched/sched.h"
 #include "dtensor.h"
+#include "tests/support/heap.h"
 #include "tests/support/rand.h"
 #include "tests/support/tap.h"
 
@@ -377,6 +378,7 @@ int main(void)
 {
     uint64_t seed = rand_seed(0xc0113c7);
 
+    heap_keep();
     test_golden();
     test_strangers();
     test_random(seed);
