@@ -208,15 +208,20 @@ is "dtensor(7) names every environment variable the library reads" "$(
 broken() {
     (
         cd "$1" || exit
-        grep -oHE 'href="[^"]*"' -- *.html | sed 's/"$//; s/:href="/ /' | sort -u |
-            while read -r page link; do
-                at=${link%%#*}
-                [ -e "${at:-$page}" ] || { echo "$page: $link"; continue; }
-                [[ $link != *"#"* ]] ||
-                    grep -qF -e "id=\"${link#*#}\"" -e "name=\"${link#*#}\"" \
-                        "${at:-$page}" ||
-                    echo "$page: $link"
-            done
+        awk '
+            FNR == 1 { page = substr(FILENAME, 3); there[page] }
+            {
+                word = second ? "href" : "(id|name)"
+                for (text = $0; match(text, word "=\"[^\"]*\"");
+                     text = substr(text, RSTART + RLENGTH)) {
+                    at = substr(text, RSTART, RLENGTH)
+                    gsub(/^[^"]*"|"$/, "", at)
+                    if (!second)
+                        there[page "#" at]
+                    else if (!((at ~ /^#/ ? page at : at) in there))
+                        print page ": " at
+                }
+            }' ./*.html second=1 ./*.html
         grep -oHE '(^|[^>])dtensor[a-z0-9_-]*(</b>)?\([1-9]\)' -- *.html
     )
 }
