@@ -69,7 +69,7 @@ configure() {
     sed -n '/^ac_cv_path_NVCC/d; /^ac_cv_env_/d; /^[a-z]*_cv_/p' \
         "$top_builddir/config.log" >"$cache"
     mkdir -p "$dir/build" && cd "$dir/build" || return
-    PATH=$dir:$PATH "$top_srcdir/configure" --cache-file="$cache" \
+    PATH=$dir:$PATH "$top_srcdir/configure" --cache-file="$cache" --no-create \
         --without-verbs --without-hwloc --without-sodium --without-munge \
         --without-blas "$@" >said 2>&1 </dev/null
     echo "status $?"

@@ -15,7 +15,7 @@ done
 # wait for ever.
 export DTN_STANDIN_LATE_US=5000
 for late in parts redistribute; do
-    DTN_TEST_MUTANT=settle timeout -k 1 30 tests/device/suite_$late >"$out" 2>&1
+    DTN_TEST_MUTANT=settle timeout -k 1 10 tests/device/suite_$late >"$out" 2>&1
     [ $? -ge 124 ] || grep -q '^not ok' "$out"
     ok $? "$late notices a library that does not wait"
 done

@@ -8,7 +8,8 @@
 # Without this test, fill cuda could differ from the numbers that PyTorch makes
 # on a GPU.
 . "$top_srcdir/tests/tap.sh"
-bench=$top_builddir/dtensor-bench
+tools_find
+bench=$tools/dtensor-bench
 include=${CUDA_HOME:-/usr/local/cuda}/include
 [ -r "$include/curand_kernel.h" ] || skip_all "no curand_kernel.h in $include"
 tmp=$(mktemp -d) || exit 1

@@ -6,13 +6,15 @@
 #
 # Without this test, the manual could show options that do not exist.
 . "$top_srcdir/tests/tap.sh"
+tools_find
+export PATH=$tools:$top_builddir:$PATH
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 unset DTN_CLUSTER DTN_FAULT DTN_LOG "${!SLURM@}"
 
 # helped TOOL...: options of its --help, one a line, letters first
 helped() {
-    "$top_builddir/$1" "${@:2}" --help |
+    "$1" "${@:2}" --help |
         sed -nE 's/^ +((-[A-Za-z], )?--[a-z-]+).*/\1/p' | tr -d ' ' |
         tr , '\n' | sort
 }
@@ -42,8 +44,7 @@ paged() {
 }
 
 for tool in dtensor-bench dtensor-conf dtensor-plan dtensor-run; do
-    command=$top_builddir/$tool
-    if [ ! -x "$command" ]; then
+    if ! command=$(command -v "$tool") || [[ $command != "$top_builddir"/* ]]; then
         skip_test "$tool and its page" "it is not built"
         continue
     fi
@@ -108,7 +109,6 @@ missing() { grep -v '^dtensor-run: ' <<<"$1" | grep -vxFf out; }
 
 cp "$top_srcdir"/conf/*.ini "$tmp" && cd "$tmp" && chmod 600 ./*.ini || exit 1
 seq 1234 >words
-export PATH=$top_builddir:$PATH
 for tool in dtensor-bench dtensor-conf dtensor-plan dtensor-run; do
     [ -x "$top_builddir/$tool" ] || continue
     typed $tool >lines
@@ -146,11 +146,6 @@ if [ -x "$top_builddir/dtensor-bench" ]; then
             "$(helped dtensor-bench $command | grep -vx -e --help)"
     done
 fi
-# A toolkit that is asked for and not there is an error; --version says what is.
-out=$("$top_srcdir/configure" --with-cuda=/nonexistent 2>&1)
-is "configure --with-cuda of a folder without nvcc is refused" \
-    "$? $(grep -o 'error: --with-cuda=/nonexistent: nvcc is not to be found' <<<"$out")" \
-    "1 error: --with-cuda=/nonexistent: nvcc is not to be found"
 if [ -x "$top_builddir/dtensor-bench" ]; then
     nvcc=$(grep -c '^#define DTN_BUILD .*cuda kernels yes' "$top_builddir/config.h")
     is "dtensor-bench --version says whether kernels are built in" \
