@@ -3,7 +3,7 @@
  * For every power of two of ranks, or of hosts, hosts of one rank, of eight, of
  * eight and four in turn, of six and of seven, the schedule of each algorithm
  * is simulated (sched/play.h) and compared with its rule in emitters.c.  `make
- * check` goes to 96 ranks; `make check-scale` goes to 131,072, and has hosts of
+ * check` goes to 64 ranks; `make check-scale` goes to 131,072, and has hosts of
  * three, ten and twelve ranks, too.  It prints a table of the algorithms and a
  * line for each number of ranks, and names the algorithms that it leaves out
  * because their schedules have too many steps.
@@ -428,7 +428,7 @@ int main(void)
     const char *steps = getenv("DTN_SCALE_STEPS");
     const char *only = getenv("DTN_SCALE_ONLY");
     struct scale scale = { .ranks_from = from ? atoi(from) : 0,
-                           .ranks_max = ranks ? atoi(ranks) : 96,
+                           .ranks_max = ranks ? atoi(ranks) : 64,
                            .steps_max = steps ? atof(steps) : STEPS_MAX,
                            .capacity = 20000,
                            .prints = ranks != NULL,

@@ -6,7 +6,7 @@
 
 float life_given(int rank, size_t i)
 {
-    return (float)(i % 500 + 1000 * (size_t)rank);
+    return (float)((uint32_t)i % 500 + 1000 * (uint32_t)rank);
 }
 
 /* The sum of those of all n ranks. */

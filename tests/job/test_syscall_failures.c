@@ -3,11 +3,11 @@
  *
  * The linker sends every system call of the library that can fail to
  * syscalls.c.  Of each kind the n-th call of one rank fails once, for every n
- * up to the last; of a kind with many calls those while it joins, and a sample
- * of the others (DTN_TEST_ROUNDS=1000000: all).  Either nothing is lost and
- * the results are right, or that rank says why and the other is told soon,
- * while the first is still there.  No memory, mapping or descriptor is left
- * behind.
+ * up to the last; of a kind with over 100 calls a sample while it joins, and
+ * one of the others (DTN_TEST_ROUNDS=1000: ten times as large).  Either nothing
+ * is lost and the results are right, or that rank says why and the other is
+ * told soon, while the first is still there.  No memory, mapping or descriptor
+ * is left behind.
  *
  *     test_syscall_failures [WIRE]
  *
@@ -29,7 +29,7 @@
 
 /* ------------------------------------------------------------ two ranks --- */
 
-enum { PARALLEL = 16, POINTS_MAX = 20000, JOINING = 40, SAMPLED = 100 };
+enum { PARALLEL = 16, POINTS_MAX = 20000, JOINING = 20, MANY = 100, FEW = 30 };
 #define SOON_NS INT64_C(8000000000)
 
 /* What two ranks find, in memory they share with the test. */
@@ -189,12 +189,13 @@ static void points_add(struct trials *trials, const struct trial *clean,
 /* The life in which nothing fails says which calls there are. */
 static void points_find(struct trials *trials, const struct trial *clean)
 {
-    const int joining = rounds_of(JOINING), sampled = rounds_of(SAMPLED);
-
     for (int kind = 0; kind < KINDS; kind++) {
-        points_add(trials, clean, kind, 0, clean->joining[kind], joining);
+        const bool many = clean->made[kind] > rounds_of(MANY);
+
+        points_add(trials, clean, kind, 0, clean->joining[kind],
+                   rounds_of(many ? JOINING : MANY));
         points_add(trials, clean, kind, clean->joining[kind],
-                   clean->made[kind], sampled);
+                   clean->made[kind], rounds_of(many ? FEW : MANY));
     }
 }
 

@@ -1,4 +1,4 @@
-/* test_oracle.c - 400,000 redistributions, against the definition
+/* test_oracle.c - 350,000 redistributions, against the definition
  *
  * No transport: the ranks of a mesh are buffers of this process.  A global
  * tensor of distinct values is laid out by the source placements, the plan of
@@ -317,7 +317,7 @@ static void claim(enum kind kind, const char *what)
 
 int main(void)
 {
-    static const uint64_t usual[NKINDS] = { 1000, 0, 600, 10 };
+    static const uint64_t usual[NKINDS] = { 1000, 0, 300, 5 };
     uint64_t all = 0;
     int bad;
 

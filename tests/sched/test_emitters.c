@@ -203,7 +203,9 @@ static bool uneven_good(int n)
     return true;
 }
 
-/* Large enough for blocks to be pulled, folded together, and cut in chunks. */
+/* Large enough for blocks to be pulled, folded together, and cut in chunks; of
+ * calls with a block for each rank all blocks together.
+ */
 static bool large_good(void)
 {
     static const size_t counts[] = { 10007, 300007, 30011 };
@@ -214,7 +216,8 @@ static bool large_good(void)
     now.call.dtype = DTENSOR_F64;
     for (size_t i = 0; i < (twotree ? 3 : ring || direct ? 2 : 1); i++)
         for (now.call.n = 2; now.call.n <= (i == 2 ? 9 : 3); now.call.n++) {
-            now.call.count = counts[i];
+            now.call.count = blocked(now.call.coll)
+                           ? counts[i] / (size_t)now.call.n + 1 : counts[i];
             now.call.root = now.call.n - 1;
             if (!case_good(case_in_place_ok(now.call.coll), 2))
                 return false;

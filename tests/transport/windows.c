@@ -3,22 +3,37 @@
 #include "transport/transport.h"
 #include "tests/transport/windows.h"
 
+#include <string.h>
+
 /* ------------------------------------------------------------- patterns --- */
+
+/* Bytes [at, at + size) of the pattern. */
+static void pattern(unsigned char *mem, size_t at, size_t size, uint32_t seed)
+{
+    for (size_t i = at; i < at + size; i++)
+        mem[i - at] = (unsigned char)(seed * 37 + i * 7 + (i >> 8));
+}
 
 void wire_fill(unsigned char *mem, size_t size, uint32_t seed)
 {
-    for (size_t i = 0; i < size; i++)
-        mem[i] = (unsigned char)(seed * 37 + i * 7 + (i >> 8));
+    pattern(mem, 0, size, seed);
 }
 
 size_t wire_differs(const unsigned char *mem, size_t size, uint32_t seed)
 {
-    size_t i = 0;
+    unsigned char want[1024];
+    size_t n, i = 0;
 
-    while (i < size && mem[i] ==
-           (unsigned char)(seed * 37 + i * 7 + (i >> 8)))
-        i++;
-    return i;
+    for (size_t at = 0; at < size; at += n) {
+        n = size - at < sizeof want ? size - at : sizeof want;
+        pattern(want, at, n, seed);
+        if (memcmp(mem + at, want, n) == 0)
+            continue;
+        while (mem[at + i] == want[i])
+            i++;
+        return at + i;
+    }
+    return size;
 }
 
 uint32_t wire_seed(int from, int to, int round)
