@@ -127,6 +127,9 @@ is "every source is in the Makefile.inc of its room, and so in the tarball" "$(
         ' Makefile.am "${fragments[@]}" \
         <(find lib transport tools tests -name '*.[ch]'))" ""
 
+is "what the library opens is closed in a program that another thread starts" "$(
+    grep -rnE 'fopen\([^;]*, "[rwa]\+?b?"\)' --include='*.[ch]' lib transport)" ""
+
 is "nothing is left to be done in the sources' own words" \
     "$(grep -rnE '\b(TODO|FIXME|XXX|not implemented|unimplemented)\b' lib transport tools)" ""
 

@@ -24,7 +24,7 @@
 static bool memlock_whole_machine(void)
 {
     unsigned long inside = 1, outside = 1, count = 0;
-    FILE *file = fopen("/proc/self/uid_map", "r");
+    FILE *file = fopen("/proc/self/uid_map", "re");
 
     if (!file)
         return true;              /* a kernel without user namespaces         */
@@ -36,7 +36,7 @@ static bool memlock_whole_machine(void)
 
 static bool memlock_exempt(void)
 {
-    FILE *file = fopen("/proc/self/status", "r");
+    FILE *file = fopen("/proc/self/status", "re");
     uint64_t caps = 0;
     char line[128];
 
