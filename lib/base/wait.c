@@ -24,7 +24,7 @@
 #if defined(__x86_64__) || defined(__i386__)
 #define cpu_relax() __builtin_ia32_pause()
 #elif defined(__aarch64__)
-#define cpu_relax() __asm__ volatile("yield")
+#define cpu_relax() __asm__ volatile("isb")  /* yield takes no time there   */
 #else
 #define cpu_relax() ((void)0)
 #endif
