@@ -17,9 +17,9 @@
 #include "base/error.h"
 #include "base/words.h"
 #include "transport/device.h"
+#include "transport/gid.h"
 #include "dtensor.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -48,22 +48,6 @@ const char *dtn_port_physical_name(int physical)
 
     return physical >= 0 && physical < (int)DTN_COUNT(names)
         ? names[physical] : "?";
-}
-
-const char *dtn_gid_type_name(int type)
-{
-    return type == DTN_GID_V2 ? "v2" : type == DTN_GID_V1 ? "v1" : "ib";
-}
-
-char *dtn_gid_text(const unsigned char raw[16], char *buf, size_t size)
-{
-    static const unsigned char mapped[12] = { [10] = 0xff, [11] = 0xff };
-    bool is_v4 = memcmp(raw, mapped, sizeof mapped) == 0;
-
-    if (!inet_ntop(is_v4 ? AF_INET : AF_INET6, raw + (is_v4 ? 12 : 0), buf,
-                   (socklen_t)size))
-        snprintf(buf, size, "?");
-    return buf;
 }
 
 int dtn_rate_mbps(unsigned speed, unsigned width)
@@ -321,19 +305,6 @@ static int port_choose(const struct dtn_devices *devices, const char *want,
 
 /* -------------------------------------------------------------- GIDs --- */
 
-enum dtn_gid_worth dtn_gid_worth(const struct dtn_gid *gid, bool ethernet)
-{
-    static const unsigned char zero[16];
-
-    if (memcmp(gid->raw, zero, sizeof zero) == 0)
-        return DTN_GID_NONE;
-    if (ethernet && gid->type != DTN_GID_V2)
-        return DTN_GID_OLD;
-    if (gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80)
-        return DTN_GID_LINK_LOCAL;
-    return DTN_GID_ROUTABLE;
-}
-
 /* "0 v1 fe80::1, 1 v2 fe80::1": the rows that are not empty. */
 static char *gid_list(const struct dtn_port *port, char *buf, size_t size)
 {
@@ -377,18 +348,6 @@ static int gid_named(int want, struct dtn_device_choice *choice,
                     gid_list(port, list, sizeof list));
 }
 
-/* The best one, by worth and then by index. */
-static const struct dtn_gid *gid_best(const struct dtn_port *port)
-{
-    const struct dtn_gid *best = NULL;
-
-    for (int i = 0; i < port->ngids; i++)
-        if (!best || dtn_gid_worth(&port->gid[i], port->ethernet)
-                     > dtn_gid_worth(best, port->ethernet))
-            best = &port->gid[i];
-    return best;
-}
-
 static int gid_choose(int want, struct dtn_device_choice *choice,
                       struct dtensor_error *err)
 {
@@ -405,7 +364,7 @@ static int gid_choose(int want, struct dtn_device_choice *choice,
     if (!port->ethernet && want < 0 && (!port->needs_gid || port->ngids == 0))
         return 0;                 /* addressed by LID                         */
     if (want < 0)
-        choice->gid = gid_best(port);
+        choice->gid = dtn_gid_best(port->gid, port->ngids, port->ethernet);
     rc = want < 0 ? 0 : gid_named(want, choice, err);
     if (rc != 0)
         return rc;

@@ -8,6 +8,7 @@
 #ifndef DTN_DEVICE_H
 #define DTN_DEVICE_H
 
+#include "transport/gid.h"
 #include "dtensor.h"
 
 #include <stdbool.h>
@@ -17,15 +18,6 @@
 #define DTN_DEVICE_NAME 64
 #define DTN_MAX_GIDS 256          /* rows of a GID table that are looked at   */
 #define DTN_MAX_PKEYS 128         /* rows of a partition table, likewise      */
-
-enum dtn_gid_type { DTN_GID_IB, DTN_GID_V1, DTN_GID_V2 };
-
-/* A row of a GID table that is not empty. */
-struct dtn_gid {
-    unsigned char raw[16];        /* an IPv6 address, most significant first  */
-    uint16_t index;               /* of its row                               */
-    uint16_t type;                /* enum dtn_gid_type                        */
-};
 
 /* A port; the numbers are those of the InfiniBand specification. */
 struct dtn_port {
@@ -81,10 +73,6 @@ struct dtn_device_want {
     int pkey;                     /* partition; 0, -1: the default            */
 };
 
-/* How good a GID is. */
-enum dtn_gid_worth { DTN_GID_NONE, DTN_GID_OLD, DTN_GID_LINK_LOCAL,
-                     DTN_GID_ROUTABLE };
-
 struct dtn_device_choice {
     const struct dtn_port *port;  /* the port to use                          */
     const struct dtn_gid *gid;    /* NULL: addressed by LID alone             */
@@ -106,13 +94,8 @@ int dtn_device_choose(const struct dtn_devices *devices,
 const struct dtn_port *dtn_device_meant(const struct dtn_devices *devices,
                                         const struct dtn_device_want *want);
 
-enum dtn_gid_worth dtn_gid_worth(const struct dtn_gid *gid, bool ethernet);
-const char *dtn_gid_type_name(int type);               /* "v2"                */
 const char *dtn_port_state_name(int state);            /* "ACTIVE"            */
 const char *dtn_port_physical_name(int physical);      /* "LinkUp"            */
-
-/* "fe80::1" or "10.1.2.3" of a GID. */
-char *dtn_gid_text(const unsigned char raw[16], char *buf, size_t size);
 
 /* Mb/s of a port from the codes of active_speed and active_width, 0 if they
  * mean nothing known: 32 and 2 are 25 Gb/s on 4 lanes, 100000.

@@ -97,6 +97,11 @@ static void test_found(void)
     ok(strcmp(choice.why_port, "the first active one") == 0
        && strcmp(choice.why_gid, "a routable address") == 0,
        "and the reasons are said");
+    ports[0].gid[1] = (struct dtn_gid){ { 0x20, 0x01, 0x0d, 0xb8, [15] = 7 },
+                                        1, DTN_GID_V2 };
+    ok(choose(NULL, -1, -1) == 0 && choice.gid->index == 3,
+       "of IPv6 in GID 1 and IPv4 in GID 3 the latter, as on a host that has "
+       "them in another order");
     second = machine_add("mlx5_1");
     ok(choose("mlx5_1", -1, -1) == 0 && choice.port == second,
        "hca = mlx5_1 takes the second device");
