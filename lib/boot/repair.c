@@ -46,14 +46,23 @@ static bool repair_host(struct dtn_boot *boot, int leader)
     return left;
 }
 
+/* Is this rank here no more?  One that has given up may still connect. */
+static bool repair_gone(const struct dtn_boot *boot, int rank)
+{
+    const struct dtn_peer_failure *failure = &boot->peer_failures[rank];
+
+    return dtn_news_is_lost(boot, rank)
+        || (failure->order > 0 && failure->code == 0);
+}
+
 /* A leader does it for its parent, the lowest rank that is left for the leader.
  */
 static bool repair_due(const struct dtn_boot *boot, int leader, int up)
 {
-    for (int r = leader; r < boot->rank; r++)
-        if (!dtn_news_is_lost(boot, r))
+    for (int r = leader + 1; r < boot->rank; r++)
+        if (!repair_gone(boot, r))
             return false;
-    return boot->rank > leader || dtn_news_is_lost(boot, up);
+    return dtn_news_is_lost(boot, boot->rank > leader ? leader : up);
 }
 
 void dtn_repair_progress(struct dtn_boot *boot)
