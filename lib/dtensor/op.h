@@ -55,7 +55,7 @@ struct dtensor_op_args {
                                /* 1 / sqrt(elements of a key)                 */
     int causal;                /* 1: query i of attention sees keys 0 to i    */
     double low;                /* least result of clamp                       */
-    double high;               /* largest result of clamp                     */
+    double high;               /* largest; if one is NaN, all results are NaN */
     double eps;                /* added under the root of layer_norm and      */
                                /* rms_norm; 0 is 1e-5                         */
     enum dtensor_dtype dtype;  /* of the result of cast                       */

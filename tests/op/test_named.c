@@ -196,8 +196,35 @@ static void wrong_parts(struct job *job)
     dtensor_destroy(target);
 }
 
-static void (*const parts[])(struct job *job) = { products, pointwise, rows,
-                                                  by_index, wrong_parts };
+/* A bound that is NaN makes all results NaN, or 0 if they are integers. */
+static void clamped(struct job *job)
+{
+    static const enum dtensor_dtype types[] = { DTENSOR_F64, DTENSOR_F32,
+        DTENSOR_BF16, DTENSOR_F16, DTENSOR_F8E5M2, DTENSOR_I32, DTENSOR_U8 };
+    static const struct dtensor_op_args bounds[] = {
+        { .low = NAN, .high = 1 }, { .low = -1, .high = NAN } };
+    struct dtensor *x = tensor(job, "S(0)", DTENSOR_F64, 2, wide, a_full);
+    struct dtensor *y = NULL, *z = NULL;
+    double full[6];
+
+    for (size_t i = 0; i < 2 * sizeof types / sizeof types[0]; i++) {
+        good(dtensor_cast(x, types[i / 2], &y, &job->err));
+        good(dtensor_op("clamp", 1, (const struct dtensor *const[]){ y },
+                        &bounds[i % 2], 1, &z, &job->err));
+        dtensor_destroy(y);
+        good(dtensor_cast(z, DTENSOR_F64, &y, &job->err));
+        good(dtensor_full_tensor(y, full, sizeof full, &job->err));
+        for (int k = 0; k < 6; k++)
+            need(i / 2 < 5 ? isnan(full[k]) : full[k] == 0, "clamp of %s by "
+                 "NaN: %g", dtensor_dtype_name(types[i / 2]), full[k]);
+        dtensor_destroy(y);
+        dtensor_destroy(z);
+    }
+    dtensor_destroy(x);
+}
+
+static void (*const parts[])(struct job *job) = {
+    products, pointwise, rows, by_index, wrong_parts, clamped };
 
 static void part(int rank, int n, void *arg)
 {
@@ -213,9 +240,9 @@ int main(void)
     static const char *const claims[] = {
         "matmul, linear", "add, mul, scale, cast",
         "softmax, layer_norm, rms_norm", "embedding, cross_entropy",
-        "refused elements, and parts without any," };
+        "refused elements, and parts without any,", "clamp by NaN" };
 
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < 6; i++)
         ok(ranks_run(WORLD, 60, part, &i, NULL) == 0,
            "%s give the numbers or words that they should", claims[i]);
     return done();

@@ -14,6 +14,7 @@
 #include "math/reduction.h"
 #include "dtensor.h"
 
+#include <math.h>
 
 /* ----------------------------------------------------------- pointwise --- */
 
@@ -23,6 +24,7 @@ bool dtn_takes_pointwise(const struct dtn_local *local,
     return dtn_pointwise_ok((enum dtn_pointwise)local->which, dtype);
 }
 
+/* A NaN as a bound of clamp makes all elements NaN, which times NaN does. */
 int dtn_local_pointwise(const struct dtn_local *local,
                         const struct dtn_parts *parts,
                         struct dtensor_error *err)
@@ -31,12 +33,15 @@ int dtn_local_pointwise(const struct dtn_local *local,
     const struct dtensor_op_args *args = parts->args;
     const double clamp[] = { args->low, args->high };
     const double other[] = { which == DTN_POW ? args->p : args->value, 0 };
+    const double nan[] = { NAN, 0 };
+    const bool spoilt = which == DTN_CLAMP
+                     && (isnan(args->low) || isnan(args->high));
 
-    dtn_op_pointwise(parts, which, &parts->out[0],
+    dtn_op_pointwise(parts, spoilt ? DTN_SCALE : which, &parts->out[0],
                      (const struct dtn_array *const[]){ &parts->in[0],
                          parts->nin > 1 ? &parts->in[1] : NULL,
                          parts->nin > 2 ? &parts->in[2] : NULL },
-                     which == DTN_CLAMP ? clamp : other);
+                     spoilt ? nan : which == DTN_CLAMP ? clamp : other);
     return 0;
 }
 
