@@ -91,12 +91,7 @@ DTN_EQUAL(equal_8, uint64_t)
 
 /* --------------------------------------------------------------- arange --- */
 
-/* As dtn_store() rounds and clamps it; `value` is not negative. */
-DTN_INLINE uint64_t at_most(int64_t value, uint64_t most)
-{
-    return (uint64_t)value < most ? (uint64_t)value : most;
-}
-
+/* As dtn_store() rounds it; of an integer its lowest bits. */
 DTN_INLINE void arange_store(uint32_t dtype, void *to, uint64_t i,
                              int64_t value)
 {
@@ -119,23 +114,14 @@ DTN_INLINE void arange_store(uint32_t dtype, void *to, uint64_t i,
         ((double *)to)[2 * i + 1] = 0;
         break;
     case DTENSOR_BOOL: ((uint8_t *)to)[i] = value != 0; break;
-    case DTENSOR_I8:
-        ((uint8_t *)to)[i] = (uint8_t)at_most(value, INT8_MAX);
+    case DTENSOR_I8: case DTENSOR_U8:
+        ((uint8_t *)to)[i] = (uint8_t)value;
         break;
-    case DTENSOR_U8:
-        ((uint8_t *)to)[i] = (uint8_t)at_most(value, UINT8_MAX);
+    case DTENSOR_I16: case DTENSOR_U16:
+        ((uint16_t *)to)[i] = (uint16_t)value;
         break;
-    case DTENSOR_I16:
-        ((uint16_t *)to)[i] = (uint16_t)at_most(value, INT16_MAX);
-        break;
-    case DTENSOR_U16:
-        ((uint16_t *)to)[i] = (uint16_t)at_most(value, UINT16_MAX);
-        break;
-    case DTENSOR_I32:
-        ((uint32_t *)to)[i] = (uint32_t)at_most(value, INT32_MAX);
-        break;
-    case DTENSOR_U32:
-        ((uint32_t *)to)[i] = (uint32_t)at_most(value, UINT32_MAX);
+    case DTENSOR_I32: case DTENSOR_U32:
+        ((uint32_t *)to)[i] = (uint32_t)value;
         break;
     default: ((uint64_t *)to)[i] = (uint64_t)value;
     }

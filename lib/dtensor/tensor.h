@@ -25,7 +25,8 @@ struct dtensor;
 
 /* Make a tensor: with any content; zeroed; every element one, or `value` (of a
  * Partial tensor, the value its reduction gives); or element i, row-major,
- * equal to i.  arange refuses Partial placements.  To make a tensor
+ * equal to i, rounded to a float type, or the lowest bits of i in an integer
+ * type.  arange refuses Partial placements.  To make a tensor
  * like another, use its spec: dtensor_zeros(dtensor_spec_of(t), ...).
  *
  * Collective: no - but all ranks of the mesh must make the same ones.

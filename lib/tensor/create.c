@@ -145,16 +145,16 @@ int dtensor_clone(const struct dtensor *t, struct dtensor **tp,
     return dtn_tensor_return(made, rc, tp);
 }
 
-/* Element i is i. */
+/* Element i is i, or of an integer its lowest bits. */
 static void index_make(const void *how, int64_t first, size_t count, void *out,
                        const void *const in[])
 {
     const enum dtensor_dtype dtype = *(const enum dtensor_dtype *)how;
-    const bool ints = dtensor_dtype_size(dtype) == 8
-                   && !dtn_dtype_is_float(dtype);
+    const enum dtn_dtype_kind kind = dtn_dtype_kind(dtype);
+    const bool ints = kind == DTN_DTYPE_SIGNED || kind == DTN_DTYPE_UNSIGNED;
 
     for (size_t i = 0; i < count; i++)
-        if (ints)                 /* a double has 53 bits only                */
+        if (ints)
             dtn_store_int(dtype, out, i, first + (int64_t)i);
         else
             dtn_store(dtype, out, i, (double)(first + (int64_t)i));

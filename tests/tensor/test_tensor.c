@@ -188,6 +188,23 @@ static void check_full(struct job *job, const struct dtensor_mesh *mesh,
     dtensor_destroy(t);
 }
 
+/* An integer has the lowest bits of its index. */
+static void check_wraps(struct job *job, const struct dtensor_mesh *mesh)
+{
+    const int64_t shape[] = { 80, 4 };
+    struct dtensor_spec spec = spec_of(job, mesh, DTENSOR_I8, shape, "S(0)");
+    struct dtensor *t = NULL;
+    int64_t local[2], offset[2];
+
+    good(dtensor_arange(&spec, &t, &job->err));
+    dtensor_spec_local(&spec, job->rank, local, offset);
+    for (int64_t i = 0; i < local[0] * 4; i++)
+        need(((const int8_t *)dtensor_to_local(t))[i] ==
+             (int8_t)(uint8_t)(offset[0] * 4 + i), "arange of i8: element %d "
+             "is %g", (int)i, get(DTENSOR_I8, dtensor_to_local(t), i));
+    dtensor_destroy(t);
+}
+
 static void check_create(struct job *job, const struct dtensor_mesh *mesh)
 {
     static const char *const placements[] = { "R", "S(0)", "S(1)", "P",
@@ -211,6 +228,7 @@ static void check_create(struct job *job, const struct dtensor_mesh *mesh)
     for (int64_t i = 0; i < local[0] * 4; i++)
         need(get(DTENSOR_F32, dtensor_to_local(t), i) == 0, "zeros are not");
     dtensor_destroy(t);
+    check_wraps(job, mesh);
 }
 
 static void check_root(struct job *job, const struct dtensor_mesh *mesh,
