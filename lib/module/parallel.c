@@ -221,8 +221,13 @@ int dtensor_parallelize(struct dtensor_module *module,
                         struct dtensor_error *err)
 {
     struct dtn_placing placing = { .root = root, .choose = dtn_style_choose };
-    int rc = dtn_place_mesh(module, mesh, &placing.mesh, err);
+    int rc;
 
+    if (n < 0 || (n > 0 && !plan))
+        return dtn_fail(err, DTENSOR_EINVAL, n < 0
+                        ? "plan: %d entries (expected 0 or more)"
+                        : "plan: %d entries, but plan is NULL", n);
+    rc = dtn_place_mesh(module, mesh, &placing.mesh, err);
     if (rc == 0)
         rc = dtn_parallel_mesh(placing.mesh, err);
     for (int i = 0; rc == 0 && i < n; i++) {

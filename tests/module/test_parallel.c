@@ -47,8 +47,13 @@ static void wildcards(void)
         { "layers.1*.up", 3 }, { "layers.[!0].up", 9 }, { "*.*.up", 12 },
         { "*.up", 0 }
     };
-    struct dtensor_module *top;
+    struct dtensor_module *top = model(1);
 
+    need(dtensor_parallelize(top, world, -1, NULL, -1, &job->err) ==
+         DTENSOR_EINVAL, "a plan of -1 entries");
+    need(dtensor_parallelize(top, world, 1, NULL, -1, &job->err) ==
+         DTENSOR_EINVAL, "an entry of no plan");
+    dtensor_module_destroy(top);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct dtensor_style plan = { rows[i].pattern, "colwise" };
         int rc;
