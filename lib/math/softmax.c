@@ -9,6 +9,7 @@
 #include "math/block.h"
 #include "math/bundle.h"
 #include "math/finish.h"
+#include "math/pointwise.h"
 #include "math/softmax_columns.h"
 #include "math/strips.h"
 #include "math/totals.h"
@@ -183,12 +184,28 @@ static int64_t some_softmax(struct dtn_strips *rows, bool logarithm, void *room)
     return 1;
 }
 
+/* Of one element x its logarithm is x - x: 0, or NaN if x is not finite. */
+static void one_softmax(bool logarithm, const struct dtn_array *out,
+                        const struct dtn_array *in)
+{
+    const struct dtn_array *const twice[] = { in, in, NULL };
+    const struct dtn_array *const made[] = { out, NULL, NULL };
+
+    dtn_pointwise(DTN_SUB, out, twice, NULL);
+    if (!logarithm)
+        dtn_pointwise(DTN_SHIFT, out, made, (const double[]){ 1, 0 });
+}
+
 void dtn_softmax(bool logarithm, const struct dtn_array *out,
                  const struct dtn_array *in, int dim, void *room)
 {
     const struct dtn_array arrays[] = { *out, *in };
     struct dtn_strips rows;
 
+    if (out->shape[dim] == 1) {
+        one_softmax(logarithm, out, in);
+        return;
+    }
     dtn_strips_begin(&rows, arrays, 2, 1u << dim);
     for (bool more = dtn_strips_first(&rows); more;)
         more = dtn_strips_skip(&rows, some_softmax(&rows, logarithm, room));

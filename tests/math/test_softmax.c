@@ -203,6 +203,24 @@ static void test_large(void)
     ok(sum == 0, "a part that is all -inf has the sum 0");
 }
 
+/* Along one element: 1, or 0; NaN where the difference to itself is. */
+static void test_one(void)
+{
+    float in[] = { 3, -0.0F, (float)INFINITY, -(float)INFINITY, NAN }, out[5];
+    const int64_t shape[] = { 5, 1 };
+    const struct dtn_array from = dtn_array_packed(in, DTENSOR_F32, 2, shape);
+    const struct dtn_array to = dtn_array_packed(out, DTENSOR_F32, 2, shape);
+
+    for (int logarithm = 0; logarithm < 2; logarithm++) {
+        dtn_softmax(logarithm, &to, &from, 1, room);
+        ok(out[0] == !logarithm && out[1] == !logarithm && !signbit(out[1]) &&
+           isnan(out[2]) && isnan(out[3]) && isnan(out[4]),
+           "%s along one element: %g %g %g %g %g", logarithm ? "its logarithm"
+           : "softmax", (double)out[0], (double)out[1], (double)out[2],
+           (double)out[3], (double)out[4]);
+    }
+}
+
 /* ------------------------------------------------------ loss, gradient --- */
 
 static void test_loss(void)
@@ -428,6 +446,7 @@ int main(void)
     test_softmax();
     test_passes();
     test_large();
+    test_one();
     test_loss();
     test_gradient();
     test_norms();
