@@ -48,6 +48,14 @@
 #ifndef DTENSOR_H
 #define DTENSOR_H
 
+/* A struct and the function that fills it may share a name, as stat does, of
+ * which GCC warns in C++.
+ */
+#if defined(__cplusplus) && defined(__GNUC__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+#endif
+
 #include "dtensor/types.h"       /* errors, element types, reductions         */
 #include "dtensor/context.h"     /* joining a job; memory; the machines       */
 #include "dtensor/device.h"      /* memory of GPUs                            */
@@ -65,5 +73,9 @@
 #include "dtensor/tape.h"        /* gradients                                 */
 #include "dtensor/module.h"      /* modules: a model as a tree                */
 #include "dtensor/debug.h"       /* counters and traces                       */
+
+#if defined(__cplusplus) && defined(__GNUC__)
+#pragma GCC diagnostic pop
+#endif
 
 #endif

@@ -161,9 +161,9 @@ public:
     }
 
     /* All elements, on every rank. */
-    template <class T> std::vector<T> full_tensor() const
+    template <class T> elements<T> full_tensor() const
     {
-        std::vector<T> all(size());
+        elements<T> all(size());
 
         must_hold(dtype_of<T>::value);
         call([&](auto *err) {
@@ -174,9 +174,9 @@ public:
     }
 
     /* All elements on position `root` of the mesh; none on the others. */
-    template <class T> std::vector<T> full_tensor_at(int root) const
+    template <class T> elements<T> full_tensor_at(int root) const
     {
-        std::vector<T> all(mesh(spec().mesh).index() == root ? size() : 0);
+        elements<T> all(mesh(spec().mesh).index() == root ? size() : 0);
 
         must_hold(dtype_of<T>::value);
         call([&](auto *err) {

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
+#include <vector>
 
 namespace dt {
 
@@ -46,7 +47,13 @@ template <class T, class F> T *made(F function)
 
 /* ------------------------------------------------------ element types --- */
 
-/* The dtype of a C++ type; f16, bf16, f8 and bool have none. */
+/* Floats of 16 and 8 bits, of which C++17 has none: their bits. */
+struct f16 { std::uint16_t bits; };
+struct bf16 { std::uint16_t bits; };
+struct f8e4m3 { std::uint8_t bits; };
+struct f8e5m2 { std::uint8_t bits; };
+
+/* The dtype of a C++ type. */
 template <class T> struct dtype_of;
 #define DT_DTYPE(type, dtype)                                                  \
     template <> struct dtype_of<type> {                                        \
@@ -54,6 +61,11 @@ template <class T> struct dtype_of;
     };
 DT_DTYPE(float, DTENSOR_F32)
 DT_DTYPE(double, DTENSOR_F64)
+DT_DTYPE(f16, DTENSOR_F16)
+DT_DTYPE(bf16, DTENSOR_BF16)
+DT_DTYPE(f8e4m3, DTENSOR_F8E4M3)
+DT_DTYPE(f8e5m2, DTENSOR_F8E5M2)
+DT_DTYPE(bool, DTENSOR_BOOL)
 DT_DTYPE(std::int8_t, DTENSOR_I8)
 DT_DTYPE(std::uint8_t, DTENSOR_U8)
 DT_DTYPE(std::int16_t, DTENSOR_I16)
@@ -65,6 +77,17 @@ DT_DTYPE(std::uint64_t, DTENSOR_U64)
 DT_DTYPE(std::complex<float>, DTENSOR_C64)
 DT_DTYPE(std::complex<double>, DTENSOR_C128)
 #undef DT_DTYPE
+
+static_assert(sizeof(bool) == 1, "DTENSOR_BOOL has elements of one byte");
+
+/* Elements of type T in memory of the program.  std::vector<bool> has bits, not
+ * elements: of bool they are bytes, 0 or 1.
+ */
+template <class T> struct elements_of { using type = std::vector<T>; };
+template <> struct elements_of<bool> {
+    using type = std::vector<unsigned char>;
+};
+template <class T> using elements = typename elements_of<T>::type;
 
 /* T where another argument says which type that is, so nullptr fits too. */
 template <class T> struct same { using type = T; };

@@ -38,7 +38,7 @@ elif [ -n "$SANITIZER_CFLAGS" ]; then
     skip_test "C++" "its compiler is not that of the sanitized library"
 else
     is "dtensor.hpp compiles without a warning" "$("$compiler" -std=c++17 -Wall \
-        -Wextra -Wpedantic -Werror -I"$src/lib" -o "$tmp/tour" \
+        -Wextra -Wpedantic -Wshadow -Werror -I"$src/lib" -o "$tmp/tour" \
         "$src/tests/languages/tour.cpp" -L"$library" -ldtensor 2>&1)" ""
     for ranks in 1 2 4; do
         is "the tour of C++ on $ranks ranks" "$(on $ranks ./tour)" \
@@ -46,6 +46,7 @@ else
 sum 2016, last 63, equal 1
 moved 1, left 0
 loaded 1, filled 1
+types right 1
 all 64 on the last rank, first of the tutorial -1.61649
 loss 40, dims 2, gradient 1
 after a step 7.5

@@ -39,6 +39,32 @@ static void tensors(const dt::context &job)
         std::printf("loaded %d, filled %d\n", same, filled);
 }
 
+/* Types that C++ lacks, or whose vectors have no elements. */
+static void types(const dt::context &job)
+{
+    const dt::mesh world = job.mesh();
+    dt::tensor yes = dt::ones(dt::spec(world, "S(0)", DTENSOR_BOOL, { 5 }));
+    dt::tensor half = dt::full(dt::spec(world, "R", DTENSOR_BF16, { 3 }), 1.5);
+    dt::tensor third = dt::ones(dt::spec(world, "R", DTENSOR_F16, { 3 }));
+    dt::tensor small = dt::ones(dt::spec(world, "R", DTENSOR_F8E4M3, { 3 }));
+    dt::tensor range = dt::ones(dt::spec(world, "R", DTENSOR_F8E5M2, { 3 }));
+    std::vector<unsigned char> all = yes.full_tensor<bool>();
+    dt::bf16 sum[3];
+    bool right = all.size() == 5;
+
+    for (unsigned char one : all)
+        right = right && one == 1;
+    for (bool mine : yes.local<bool>())
+        right = right && mine;
+    world.allreduce(half.local<dt::bf16>().data(), sum, 3, DTENSOR_MAX);
+    right = right && sum[2].bits == 0x3fc0 &&
+            third.local<dt::f16>()[0].bits == 0x3c00 &&
+            small.local<dt::f8e4m3>()[0].bits == 0x38 &&
+            range.full_tensor<dt::f8e5m2>()[2].bits == 0x3c;
+    if (job.rank() == 0)
+        std::printf("types right %d\n", right);
+}
+
 static void generators(const dt::context &job)
 {
     dt::generator gen(1234);
@@ -193,6 +219,7 @@ static void tour(const dt::context &job)
     dt::tensor numbers = dt::rand(job.spec("world", "R", DTENSOR_F32, { 4 }));
 
     tensors(job);
+    types(job);
     generators(job);
     operators(job);
     collectives(job);
