@@ -155,6 +155,8 @@ is "--csv -: CSV there" \
     "0 test,dim, 0"
 cd "$OLDPWD" || exit 1
 refuses "only one can have the standard output" --json - --csv - allreduce
+refuses "--tolerance goes with --baseline" --tolerance 5% allreduce
+refuses "-f and -i are two ways to step: choose one" -f 2 -i 64 allreduce
 refuses "each needs a file of its own" --json "$tmp/same" --csv "$tmp/same" allreduce
 refuses '--cluster "": expected FILE' --cluster "" allreduce
 refuses '--json "": expected FILE' --json "" allreduce
@@ -179,10 +181,13 @@ is "a file that cannot be written is refused once, exit 2" \
     "2 1 1"
 
 # ------------------------------------------------------------- the table ---
-run --local 4 allreduce broadcast -b 64K -e 64K -n 3 -w 1 --repro
+run --local 4 allreduce broadcast -b 64K -e 64K -n 3 -w 1 --repro \
+    --csv "$tmp/repro.csv"
 is "--repro: reductions twice, and a line says what it costs" \
     "$code $(grep -E '^# repro|^[a-z]' "$tmp/out" | sed 's/[0-9.]* times/N times/; /^[a-z]/s/ .*//' | paste -sd,)" \
     "0 allreduce,# repro N times the row above,allreduce,broadcast"
+is "... and the CSV says which" "$(cut -d, -f1,7 "$tmp/repro.csv" | paste -sd' ')" \
+    "test,repro allreduce,0 allreduce,1 broadcast,0"
 run --local 4 all -b 8 -e 4K -f 8 -n 3 -w 1
 is "all tests on 4 ranks are right" "$code $(cat "$tmp/err")" "0 "
 is "every test has its lines" \
@@ -360,7 +365,7 @@ fi
 run --local 2 allreduce redistribute --startup -b 8 -e 128 -n 2 \
     --csv "$tmp/x.csv"
 is "--csv has the columns of the manual" "$code $(head -1 "$tmp/x.csv")" \
-    "0 test,dim,bytes,count,dtype,redop,ranks,time_us_min,time_us_p50,time_us_p99,time_us_max,algbw_GBps,busbw_GBps,bound_GBps,wrong,plan"
+    "0 test,dim,bytes,count,dtype,redop,repro,ranks,time_us_min,time_us_p50,time_us_p99,time_us_max,algbw_GBps,busbw_GBps,bound_GBps,wrong,plan"
 is "... and the lines of the table" \
     "$(awk -F, 'NR > 1 { print $1, $3, $4 }' "$tmp/x.csv")" \
     "$(results | awk '{ print $1, $3, $4 }')"

@@ -16,9 +16,9 @@ static void *csv_open(FILE *stream, const struct facts *facts,
 {
     (void)facts;
     (void)b;
-    fputs("test,dim,bytes,count,dtype,redop,ranks,time_us_min,time_us_p50,"
-          "time_us_p99,time_us_max,algbw_GBps,busbw_GBps,bound_GBps,wrong,"
-          "plan\n", stream);
+    fputs("test,dim,bytes,count,dtype,redop,repro,ranks,time_us_min,"
+          "time_us_p50,time_us_p99,time_us_max,algbw_GBps,busbw_GBps,"
+          "bound_GBps,wrong,plan\n", stream);
     return stream;
 }
 
@@ -37,14 +37,14 @@ static void csv_row(void *state, const struct bench_result *result)
 
     fprintf(stream, "%s,", c->test->name);
     csv_quoted(stream, result->dim);
-    fprintf(stream, ",%llu,%llu,%s,%s,%d,%.3f,%.3f,%.3f,%.3f,"
+    fprintf(stream, ",%llu,%llu,%s,%s,%d,%d,%.3f,%.3f,%.3f,%.3f,"
             "%.6g,%.6g,%.6g,%llu,",
             (unsigned long long)c->bytes, (unsigned long long)c->count,
             dtensor_dtype_name(c->dtype), c->redop == PATTERN_NO_OP
-            ? "none" : dtensor_redop_name(c->redop), result->ranks,
-            result->time_us.min, result->time_us.p50, result->time_us.p99,
-            result->time_us.max, result->algbw, result->busbw, result->bound,
-            (unsigned long long)result->wrong);
+            ? "none" : dtensor_redop_name(c->redop), c->repro,
+            result->ranks, result->time_us.min, result->time_us.p50,
+            result->time_us.p99, result->time_us.max, result->algbw,
+            result->busbw, result->bound, (unsigned long long)result->wrong);
     csv_quoted(stream, result->plan);
     fputc('\n', stream);
 }

@@ -217,9 +217,11 @@ static bool option_read(struct bench_options *opt, int argc, char *argv[],
     for (size_t i = 0; i < NOPTIONS; i++)
         cli_add(&cli, option_rows[i].name, option_rows[i].letter,
                 option_rows[i].arg != NULL);
-    while ((row = cli_next(&cli, argc, argv)) >= 0)
+    while ((row = cli_next(&cli, argc, argv)) >= 0) {
         if (!option_set(&option_rows[row], optarg, opt, why, why_size))
             return false;
+        opt->given |= UINT64_C(1) << row;
+    }
     if (row == CLI_MISSING)
         snprintf(why, why_size, "%s: needs an argument", argv[optind - 1]);
     if (row == CLI_UNKNOWN)
@@ -296,6 +298,27 @@ static bool option_same(const char *a, const char *b)
     return a && b && strcmp(a, b) == 0;
 }
 
+static bool option_given(const struct bench_options *opt, const char *name)
+{
+    for (size_t i = 0; i < NOPTIONS; i++)
+        if (strcmp(option_rows[i].name, name) == 0)
+            return opt->given >> i & 1;
+    return false;
+}
+
+/* Options that have a default would do nothing beside others. */
+static bool option_check_given(const struct bench_options *opt, char *why,
+                               size_t why_size)
+{
+    if (opt->step_bytes && option_given(opt, "stepfactor"))
+        snprintf(why, why_size, "-f and -i are two ways to step: choose one");
+    else if (!opt->baseline && option_given(opt, "tolerance"))
+        snprintf(why, why_size, "--tolerance goes with --baseline");
+    else
+        return true;
+    return false;
+}
+
 /* What no single option can know: do they fit each other? */
 static bool option_check(const struct bench_options *opt, char *why,
                          size_t why_size)
@@ -344,7 +367,7 @@ static bool option_check(const struct bench_options *opt, char *why,
                  "without libjansson (--csv works)",
                  opt->json ? "json" : "baseline");
     else
-        return true;
+        return option_check_given(opt, why, why_size);
     return false;
 }
 

@@ -6,6 +6,7 @@
 #include "dtensor.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct bench_test;
 
@@ -13,6 +14,7 @@ struct bench_test;
 
 /* Numbers are int64_t, so that the table can set any of them. */
 struct bench_options {
+    uint64_t given;               /* bit i: row i of the table was given      */
     int64_t min_bytes;            /* -b: smallest message, bytes              */
     int64_t max_bytes;            /* -e: largest message, bytes               */
     int64_t step_bytes;           /* -i: bytes between two messages; 0: by    */
