@@ -54,6 +54,10 @@ is "a bound that is not known is not said" "$(grep '^moves' "$dir/out")" "moves 
 run "${case_[@]}" --route greedy --per-host 4
 is "a route can be asked for" "$status|$(grep -cE '^[12]  .* (S\(0\),S\(1\)|R,S\(1\))$' "$dir/out")|$(grep -c 'taken$' "$dir/out")" \
     "0|2|1"
+run --mesh 2x2 --to-mesh 2@3 --from 'S(0),R' --to 'S(1)' --shape 64x64 --per-host 5
+is "another mesh can be the destination" \
+    "$status|$err|$(grep '^to ' "$dir/out")|$(grep -o '4.00 KiB' "$dir/out" | wc -l)|$(tail -n 5 "$dir/out" | wc -w)" \
+    "0||to     f32[64,64]  S(1)  on mesh(2)|3|33"
 many=(--from 'S(0),R' --to 'R,S(1)' --shape 8192x8192)
 run --mesh 3x3 "${many[@]}"
 is "the matrix of more than 8 ranks is not shown" "$status|$(grep -c 'from each rank' "$dir/out")" "0|0"
@@ -193,6 +197,10 @@ is "a barrier has one row" "$status|$(wc -l <"$dir/out")" "0|3"
 refuses "expected up to 8 numbers of ranks" allreduce --winners 16,
 refuses "expected up to 8 numbers of ranks" allreduce --winners 16x4
 refuses "expected up to 8 numbers of ranks" allreduce --winners 0
+refuses '--size 0: expected a multiple of 4 bytes, an element, and not 0' allreduce --simulate --size 0 --mesh 8
+refuses '--to-mesh needs --to' --shape 8x8 --from 'S(0)' --layout --mesh 4 --to-mesh 2
+refuses '--to-mesh "4@": expected up to 8 sizes' --shape 8x8 --from 'S(0)' --to R --mesh 4 --to-mesh 4@
+refuses '--beside "barrier@nan": expected a number of us after @' allreduce --simulate --size 1M --mesh 8 --beside barrier@nan
 refuses '--beside "": expected calls' allreduce --simulate --size 1M --mesh 8 --beside ""
 refuses '"": error: cannot open' allreduce --size 1M --mesh 8 --cluster ""
 refuses "goes with a collective" --winners 16

@@ -19,9 +19,11 @@ static double beside_start(char *word)
 
     if (!at)
         return 0;
-    *at++ = '\0';
-    us = strtod(at, &end);
-    return end == at || *end || !isfinite(us) || us < 0 ? -1 : us * 1e3;
+    us = strtod(at + 1, &end);
+    if (end == at + 1 || *end || !isfinite(us) || us < 0)
+        return -1;
+    *at = '\0';
+    return us * 1e3;
 }
 
 /* "allreduce:64M:ring" */

@@ -67,42 +67,87 @@ static int job_say(const struct dtensor_error *err)
     return PLAN_BAD;
 }
 
-/* --mesh as sizes: how many, 0 when it is a name, -1 when it is nothing. */
-static int job_sizes(const char *text, int sizes[DTENSOR_MAX_DIMS],
-                     int64_t *ranksp)
-{
-    int64_t number[DTENSOR_MAX_DIMS];
-    int n;
+/* A mesh as sizes, "2x4"; or "2x4@8", which begins with rank 8. */
+struct job_sizes {
+    int n;                        /* 0: it is a name                          */
+    int size[DTENSOR_MAX_DIMS];   /* of each dimension                        */
+    int64_t first;                /* its first rank                           */
+    int64_t end;                  /* the rank after its last one              */
+};
 
+/* false: it is nothing. */
+static bool job_sizes(const char *text, struct job_sizes *sizes)
+{
+    const char *at = strchr(text, '@');
+    int64_t number[DTENSOR_MAX_DIMS] = { 0 }, ranks = 1;
+    char word[200];
+
+    *sizes = (struct job_sizes){ .n = 0 };
     if (text[0] < '0' || text[0] > '9')
-        return 0;
-    n = plan_numbers(text, number);
-    *ranksp = 1;
-    for (int i = 0; i < n; i++) {
+        return true;
+    if (at && (plan_numbers(at + 1, number) != 1 || number[0] > 1 << 20))
+        return false;
+    sizes->first = number[0];
+    snprintf(word, sizeof word, "%.*s", (int)strcspn(text, "@"), text);
+    sizes->n = plan_numbers(word, number);
+    for (int i = 0; i < sizes->n; i++) {
         if (number[i] < 1 || number[i] > 1 << 20)
-            return -1;
-        sizes[i] = (int)number[i];
-        *ranksp *= number[i];
-        if (*ranksp > 1 << 20)
-            return -1;
+            return false;
+        sizes->size[i] = (int)number[i];
+        ranks *= number[i];
+        if (ranks > 1 << 20)
+            return false;
     }
-    return n;
+    sizes->end = sizes->first + ranks;
+    return sizes->n > 0;
+}
+
+static int job_find(const struct plan_job *job, const char *name,
+                    const char *names, const struct job_sizes *sizes,
+                    const struct dtensor_mesh **meshp)
+{
+    const size_t ranks = (size_t)(sizes->end - sizes->first);
+    struct dtensor_error err;
+    int *rank, rc;
+
+    if (sizes->n == 0)
+        return dtensor_mesh_find(job->ctx, name, meshp, &err) == 0
+             ? PLAN_GOOD : job_say(&err);
+    rank = malloc(ranks * sizeof *rank);
+    if (!rank)
+        return plan_usage("--mesh: out of memory");
+    for (size_t i = 0; i < ranks; i++)
+        rank[i] = (int)sizes->first + (int)i;
+    rc = dtensor_mesh_create(job->ctx, sizes->n, sizes->size, names,
+                             sizes->first ? rank : NULL, meshp, &err);
+    free(rank);
+    return rc == 0 ? PLAN_GOOD : job_say(&err);
+}
+
+static int job_mesh_read(const struct plan_options *opt, const char *option,
+                         const char *text, struct job_sizes *sizes)
+{
+    *sizes = (struct job_sizes){ .n = 0 };
+    if (text && !job_sizes(text, sizes))
+        return plan_usage("--%s \"%s\": expected up to 8 sizes such as 2x4",
+                          option, text);
+    if (sizes->n == 0 && !opt->cluster && text)
+        return plan_usage("--%s \"%s\": expected sizes such as 2x4, or a "
+                          "name and --cluster", option, text);
+    return PLAN_GOOD;
 }
 
 static int job_mesh(const struct plan_options *opt, struct plan_job *job)
 {
-    int64_t ranks = 1, per_host[DTENSOR_MAX_DIMS] = { 0 };
-    int sizes[DTENSOR_MAX_DIMS], n, rc;
+    int64_t per_host[DTENSOR_MAX_DIMS] = { 0 };
+    struct job_sizes from, to;
     struct dtensor_error err;
+    int status;
 
-    n = opt->mesh ? job_sizes(opt->mesh, sizes, &ranks) : 0;
-    if (n < 0)
-        return plan_usage("--mesh \"%s\": expected up to 8 sizes such as 2x4",
-                          opt->mesh);
-    if (n == 0 && !opt->cluster)
-        return plan_usage("--mesh \"%s\": expected sizes such as 2x4, or a "
-                          "name and --cluster", opt->mesh);
-    if (n == 0 && opt->names)
+    if (job_mesh_read(opt, "mesh", opt->mesh, &from) != PLAN_GOOD
+        || job_mesh_read(opt, "to-mesh", opt->to_mesh, &to) != PLAN_GOOD)
+        return PLAN_BAD;
+    if (from.n == 0 && opt->names)
         return plan_usage("--names: mesh \"%s\" of the file has its own",
                           opt->mesh);
     if (opt->per_host && (plan_numbers(opt->per_host, per_host) != 1 ||
@@ -110,12 +155,35 @@ static int job_mesh(const struct plan_options *opt, struct plan_job *job)
         return plan_usage("--per-host \"%s\": expected a number of ranks",
                           opt->per_host);
     job->per_host = (int)per_host[0];
-    rc = dtensor_init_offline(opt->cluster, (int)ranks, (int)per_host[0],
-                              &job->ctx, &err);
-    if (rc == 0 && opt->mesh)
-        rc = n > 0 ? dtensor_mesh_create(job->ctx, n, sizes, opt->names, NULL,
-                                         &job->mesh, &err)
-                   : dtensor_mesh_find(job->ctx, opt->mesh, &job->mesh, &err);
+    if (dtensor_init_offline(opt->cluster,
+                             (int)(to.end > from.end ? to.end : from.end),
+                             (int)per_host[0], &job->ctx, &err) != 0)
+        return job_say(&err);
+    if (!opt->mesh)
+        return PLAN_GOOD;
+    status = job_find(job, opt->mesh, opt->names, &from, &job->mesh);
+    return status == PLAN_GOOD && opt->to_mesh
+         ? job_find(job, opt->to_mesh, NULL, &to, &job->to_mesh) : status;
+}
+
+/* All ranks of both meshes, ascending. */
+static int job_join(struct plan_job *job)
+{
+    const struct dtensor_mesh *const meshes[] = { job->mesh, job->to_mesh };
+    const int world = dtensor_world_size(job->ctx);
+    int *rank = calloc((size_t)world, sizeof *rank), n = 0, rc;
+    struct dtensor_error err;
+
+    if (!rank)
+        return plan_usage("--to-mesh: out of memory");
+    for (int m = 0; m < 2; m++)
+        for (int i = 0; i < dtensor_mesh_size(meshes[m]); i++)
+            rank[dtensor_mesh_rank(meshes[m], i)] = 1;
+    for (int r = 0; r < world; r++)
+        if (rank[r])
+            rank[n++] = r;
+    rc = dtensor_mesh_create(job->ctx, 1, &n, NULL, rank, &job->mesh, &err);
+    free(rank);
     return rc == 0 ? PLAN_GOOD : job_say(&err);
 }
 
@@ -203,11 +271,13 @@ int plan_call(const struct plan_options *opt, const struct dtensor_mesh *mesh,
     if (dtensor_dtype_parse(opt->dtype, &call->dtype, &err) != 0)
         return job_say(&err);
     unit = plan_call_unit(call, dtensor_mesh_size(mesh));
-    if (*bytesp % unit != 0)
+    if (*bytesp % unit != 0
+        || (size && *bytesp == 0 && call->coll != DTENSOR_BARRIER))
         return plan_usage("--size %s: expected a multiple of %zu bytes, an "
-                          "element%s", size, unit,
+                          "element%s%s", size, unit,
                           unit > dtensor_dtype_size(call->dtype)
-                              ? " for each rank" : "");
+                              ? " for each rank" : "",
+                          *bytesp ? "" : ", and not 0");
     call->count = *bytesp / unit;
     return PLAN_GOOD;
 }
@@ -239,7 +309,10 @@ int plan_job_open(const struct plan_options *opt, struct plan_job *job)
     if (status == PLAN_GOOD && opt->from)
         status = job_spec(opt, opt->from, job->mesh, &job->from);
     if (status == PLAN_GOOD && opt->to)
-        status = job_spec(opt, opt->to, job->mesh, &job->to);
+        status = job_spec(opt, opt->to, job->to_mesh ? job->to_mesh : job->mesh,
+                          &job->to);
+    if (status == PLAN_GOOD && job->to_mesh)
+        status = job_join(job);
     if (status == PLAN_GOOD && opt->to)
         status = job_plan(opt, &job->from, &job->to, &job->plan);
     if (status == PLAN_GOOD && opt->matrix &&

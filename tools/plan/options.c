@@ -46,6 +46,8 @@ static const struct plan_row plan_rows[] = {
       "of an operator: dim, keep, shape, count ..." },
     { "dtype", 'd', "TYPE", AT(dtype), ALL,
       "f32 (the default) f64 f16 bf16 i8 u8 ..." },
+    { "to-mesh", 'u', "NxM@R|NAME", AT(to_mesh), A_TENSOR,
+      "another mesh for --to; sizes begin with rank R" },
     { "names", 'n', "A,B", AT(names), A_TENSOR,
       "names of the mesh dimensions" },
     { "cluster", 'C', "FILE", AT(cluster), ALL,
@@ -264,6 +266,8 @@ static int options_check_tensor(const struct plan_options *opt)
         (opt->max_scratch || opt->matrix || plan_simulates_one(opt)))
         return plan_usage("--%s needs --to", opt->max_scratch ? "max-scratch"
                           : opt->matrix ? "matrix" : "route");
+    if (!opt->to && opt->to_mesh)
+        return plan_usage("--to-mesh needs --to");
     if (picture && (opt->layout || opt->matrix))
         return plan_usage("--%s and --%s do not go together",
                           opt->layout ? "layout" : "matrix",
@@ -300,6 +304,8 @@ static int options_check_together(const struct plan_options *opt)
         return plan_usage("--svg and --draw do not go together");
     if (opt->cluster && opt->per_host)
         return plan_usage("--per-host is what --cluster says");
+    if (opt->beside && opt->to_mesh)
+        return plan_usage("--beside and --to-mesh do not go together");
     if (opt->json && !plan_has_json())
         return plan_usage("--json: this build is without libjansson");
     return PLAN_GOOD;

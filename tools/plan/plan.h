@@ -43,6 +43,7 @@ extern const char plan_program[];
 struct plan_options {
     uint64_t given;               /* bit i: row i of the table was given      */
     const char *mesh;             /* sizes or a name; NULL: not given, as all */
+    const char *to_mesh;          /* sizes or a name; NULL: the same          */
     const char *names;            /* of the mesh dimensions                   */
     const char *cluster;          /* cluster file                             */
     const char *from;             /* placements before                        */
@@ -106,7 +107,8 @@ struct plan_beside {
 
 struct plan_job {
     struct dtensor_ctx *ctx;                  /* a context that only plans    */
-    const struct dtensor_mesh *mesh;          /* the mesh of both specs       */
+    const struct dtensor_mesh *mesh;          /* all ranks of both specs      */
+    const struct dtensor_mesh *to_mesh;       /* that of `to`; NULL: the same */
     struct dtensor_spec from;                 /* before                       */
     struct dtensor_spec to;                   /* after                        */
     struct dtensor_plan *plan;                /* NULL: there is only `from`   */
