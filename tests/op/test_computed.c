@@ -7,6 +7,8 @@
  * whole arrays: bit for bit where the numbers are whole, else within the bound
  * of the row.  What dtensor_op_infer() refuses has to be refused.
  *
+ * Terms that an operator takes as they lie are tried in all combinations, too.
+ *
  * A second job has a network so slow that operators that can, such as softmax,
  * reduce over the ranks by themselves where rows are cut.
  *
@@ -212,16 +214,13 @@ static void case_run(struct job *job, const struct row *row, struct drawn *c,
         dtensor_destroy(out[k]);
 }
 
-static void one_case(struct job *job, const struct row *row,
-                     const struct dtensor_mesh *mesh, uint64_t *state)
+static void one_case(struct job *job, const struct row *row, struct drawn *c,
+                     uint64_t *state)
 {
-    static struct drawn drawn;
-    struct drawn *c = &drawn;
     struct dtensor_op_info info;
     struct dtensor *none[OUTPUTS] = { NULL };
     int rc;
 
-    case_draw(job, state, row, mesh, c);
     for (int i = 0; i < c->call.nin; i++)
         if (dtensor_spec_check(&c->spec[i], NULL) != 0)
             return;               /* chosen lengths and cuts do not fit       */
@@ -247,8 +246,40 @@ static void one_case(struct job *job, const struct row *row,
         dtensor_destroy(c->tensor[i]);
 }
 
+/* Inputs that are replicas or terms of one of four reductions, in combination
+ * `which`.  False: there are no more.
+ */
+static bool terms_set(struct drawn *c, int which)
+{
+    static const enum dtensor_redop ops[] = { DTENSOR_SUM, DTENSOR_AVG,
+                                              DTENSOR_MAX, DTENSOR_MIN };
+
+    for (int i = 0; i < c->call.nin; i++, which /= 5)
+        c->spec[i].placement[0] = which % 5 == 0
+            ? (struct dtensor_placement){ .kind = DTENSOR_REPLICATE }
+            : (struct dtensor_placement){ .kind = DTENSOR_PARTIAL,
+                                          .op = ops[which % 5 - 1] };
+    return which == 0;
+}
+
+/* The combinations in which no input is moved before the operator. */
+static void terms_cases(struct job *job, const struct row *row,
+                        const struct dtensor_mesh *mesh, struct drawn *c,
+                        uint64_t *state)
+{
+    struct dtensor_op_info info;
+
+    case_draw(job, state, row, mesh, c);
+    c->exact = row->bound == 0;
+    for (int which = 1; which < 125 && terms_set(c, which); which++)
+        if (dtensor_op_infer(&c->call, c->want, OUTPUTS, c->out, &info,
+                             &job->err) == 0 && !moves(c))
+            one_case(job, row, c, state);
+}
+
 static void cases(int rank, int n, void *arg)
 {
+    static struct drawn c;
     struct job the_job, *job = &the_job;
     uint64_t state = rand_seed(SEED);
     const struct suite *suite = arg;
@@ -261,8 +292,25 @@ static void cases(int rank, int n, void *arg)
     for (int i = 0; i < suite->n; i++)
         for (int m = 0; m < MESHES; m++)
             for (int k = 0; k < suite->each; k++)
-                if (!only || strcmp(only, suite->row[i].op) == 0)
-                    one_case(job, &suite->row[i], mesh[m], &state);
+                if (!only || strcmp(only, suite->row[i].op) == 0) {
+                    case_draw(job, &state, &suite->row[i], mesh[m], &c);
+                    one_case(job, &suite->row[i], &c, &state);
+                }
+    dtensor_fini(job->ctx);
+}
+
+static void cases_of_terms(int rank, int n, void *arg)
+{
+    static struct drawn c;
+    struct job the_job, *job = &the_job;
+    uint64_t state = rand_seed(SEED);
+    const struct suite *suite = arg;
+    const struct dtensor_mesh *mesh;
+
+    job_open(job, rank, n, suite->file);
+    mesh = mesh_draw(job, &state, 1);
+    for (int i = 0; i < suite->n; i++)
+        terms_cases(job, &suite->row[i], mesh, &c, &state);
     dtensor_fini(job->ctx);
 }
 
@@ -279,6 +327,17 @@ static void suite_run(const struct suite *suite, const char *what)
          counts->exact);
 }
 
+static void terms_run(const struct suite *suite)
+{
+    int bad;
+
+    memset(counts, 0, sizeof *counts);
+    bad = ranks_run(WORLD, 300, cases_of_terms, (void *)(uintptr_t)suite, NULL);
+    ok(bad == 0 && counts->stayed > 0, "so they do of terms that they take, in "
+       "all combinations of sum, average, maximum and minimum");
+    note("%ld ran", counts->stayed);
+}
+
 int main(void)
 {
     const int each = sanitized() ? 1 : rounds_of(2);
@@ -286,13 +345,16 @@ int main(void)
                                   "intra_latency_ns = 1\n"
                                   "intra_bandwidth = 1K\n");
 
+    const struct suite all = { rows, ROWS, each, NULL };
+
     counts = mmap(NULL, sizeof *counts, PROT_READ | PROT_WRITE,
                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    suite_run(&(struct suite){ rows, ROWS, each, NULL }, "");
+    suite_run(&all, "");
     suite_run(&(struct suite){ cut_rows, CUT_ROWS, 2 * each, file },
               " on a slow network");
     ok(counts->reduced > 0 || getenv("TEST_OP"), "some reduce over the ranks "
        "by themselves");
     remove(file);
+    terms_run(&all);
     return done();
 }
