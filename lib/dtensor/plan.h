@@ -153,8 +153,7 @@ int dtensor_plan_choice(const struct dtensor_plan *plan,
 /* One step. */
 struct dtensor_plan_step {
     const char *what;          /* "all-gather", "allreduce", "all-to-all",    */
-                               /* "reduce-scatter", "exchange", "local",      */
-                               /* "cross-mesh"                                */
+                               /* "reduce-scatter", "exchange", "local"       */
     struct dtensor_spec src;   /* spec before the step                        */
     struct dtensor_spec dst;   /* spec after the step                         */
     int ranks;                 /* ranks in the group of one rank              */

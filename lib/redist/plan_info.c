@@ -71,7 +71,7 @@ static const char *step_what(const struct dtn_phase *phase)
     if (phase->kind != DTN_PHASE_EXCHANGE)
         return phase->kind == DTN_PHASE_REDUCE ? "allreduce" : "broadcast";
     if (mesh != phase->dst.mesh)
-        return "cross-mesh";
+        return "exchange";
     for (int m = 0; m < mesh->ndim; m++) {
         const struct dtensor_placement *from = &phase->src.placement[m];
         const struct dtensor_placement *to = &phase->dst.placement[m];
