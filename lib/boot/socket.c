@@ -12,6 +12,7 @@
  */
 #include "boot/socket.h"
 #include "base/error.h"
+#include "base/pidfd.h"
 #include "base/wait.h"
 #include "boot/state.h"
 #include "boot/tree.h"
@@ -31,7 +32,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -288,7 +288,7 @@ bool dtn_boot_socket_dead(uint32_t pid)
 
     if (pid == 0)
         return false;                /* none yet, or of another namespace    */
-    ended.fd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
+    ended.fd = dtn_pidfd_open((pid_t)pid);
     if (ended.fd < 0)
         return errno == ESRCH;
     dead = poll(&ended, 1, 0) == 1;

@@ -8,6 +8,7 @@
  * ranks, rank 2 tries that of rank 3, and rank 7 that of rank 0.
  */
 #include "base/error.h"
+#include "base/pidfd.h"
 #include "boot/boot.h"
 #include "boot/table.h"
 #include "cluster/cluster.h"
@@ -21,7 +22,6 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 /* What a rank shows to the others of its host. */
@@ -100,7 +100,7 @@ static bool map_file(struct dtensor_ctx *ctx, int peer, size_t bytes, int fd,
 static bool offer_take(struct dtensor_ctx *ctx, int peer,
                        const struct offer *offer, struct dtn_gpu_trial *trial)
 {
-    const int pidfd = (int)syscall(SYS_pidfd_open, (pid_t)offer->pid, 0);
+    const int pidfd = dtn_pidfd_open((pid_t)offer->pid);
     bool good;
     int fd;
 
@@ -108,7 +108,7 @@ static bool offer_take(struct dtensor_ctx *ctx, int peer,
         return trial_why(trial, "it cannot open the process of rank %d: %s "
                          "(start the ranks in one PID namespace, containers by "
                          "--pid=host)", peer, strerror(errno));
-    fd = (int)syscall(SYS_pidfd_getfd, pidfd, offer->fd, 0);
+    fd = dtn_pidfd_getfd(pidfd, offer->fd);
     close(pidfd);
     if (fd < 0)
         return trial_why(trial, "it may not take a file of the process of rank "

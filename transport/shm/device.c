@@ -13,6 +13,7 @@
  */
 #include "base/error.h"
 #include "base/log.h"
+#include "base/pidfd.h"
 #include "transport/arena.h"
 #include "transport/exporter.h"
 #include "transport/process.h"
@@ -26,7 +27,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { MAPS_YES = 1, MAPS_NO = 2 };           /* what a peer writes           */
@@ -129,7 +129,7 @@ static bool piece_join(struct dtn_shm *shm, struct dtn_shm_peer *p,
                           "--pid=host)");
     if (i >= DTN_SHM_PIECES || at > p->device_bytes - bytes)
         return device_why(shm, "has a damaged table of a peer");
-    fd = (int)syscall(SYS_pidfd_getfd, p->pidfd, pieces->piece[k].fd, 0);
+    fd = dtn_pidfd_getfd(p->pidfd, pieces->piece[k].fd);
     if (fd < 0)
         return device_why(shm, "may not take a file of a peer's process: %s "
                           "(see kernel.yama.ptrace_scope)", strerror(errno));

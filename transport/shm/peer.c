@@ -10,6 +10,7 @@
  */
 #include "transport/shm/shm.h"
 #include "base/error.h"
+#include "base/pidfd.h"
 #include "transport/arena.h"
 #include "transport/process.h"
 #include "transport/transport.h"
@@ -21,7 +22,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define SHM_SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
@@ -102,7 +102,7 @@ static void shm_watch(const struct dtn_shm *shm, struct dtn_shm_peer *p)
     if (!p->watched)
         return;
     /* Open first, then compare: so the number cannot change its process. */
-    p->pidfd = (int)syscall(SYS_pidfd_open, (pid_t)p->process.pid, 0);
+    p->pidfd = dtn_pidfd_open((pid_t)p->process.pid);
     if (p->pidfd >= 0 && dtn_process_is_dead(&p->process)) {
         close(p->pidfd);
         p->pidfd = -1;
