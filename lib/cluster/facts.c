@@ -8,6 +8,10 @@ static const char *const facts_wires[] = {
     [DTN_WIRE_SHM] = "shm", [DTN_WIRE_TCP] = "tcp", [DTN_WIRE_RC] = "rc",
     [DTN_WIRE_AUTO] = "auto"
 };
+static const char *const facts_auths[] = {
+    [DTN_AUTH_AUTO] = "auto", [DTN_AUTH_NONE] = "none",
+    [DTN_AUTH_KEY] = "key", [DTN_AUTH_MUNGE] = "munge"
+};
 
 void dtensor_cluster_info(const struct dtensor_cluster *cluster,
                           struct dtensor_cluster_info *info)
@@ -16,7 +20,8 @@ void dtensor_cluster_info(const struct dtensor_cluster *cluster,
         .name = cluster->name, .nranks = cluster->world_size,
         .nhosts = cluster->nhosts,
         .intra_node = facts_wires[cluster->transport.intra_node],
-        .inter_node = facts_wires[cluster->transport.inter_node]
+        .inter_node = facts_wires[cluster->transport.inter_node],
+        .auth = facts_auths[cluster->auth]
     };
 }
 

@@ -239,6 +239,8 @@ struct dtensor_cluster_info {
     int nhosts;                /* number of hosts                             */
     const char *intra_node;    /* transport inside a host: "shm", "tcp", "rc" */
     const char *inter_node;    /* and between hosts: "tcp", "rc", "auto"      */
+    const char *auth;          /* between hosts: "auto", "key", "munge" or    */
+                               /* "none"                                      */
 };
 void dtensor_cluster_info(const struct dtensor_cluster *cluster,
                           struct dtensor_cluster_info *info);

@@ -82,6 +82,16 @@ says "without munged or a key a job of two hosts is bad" \
     DTN_MUNGE_SOCKET=/no/socket doctor key "$conf" --doctor x.ini)"
 says "with a key it is not" '^ok key DTN_KEY is set' "$(
     DTN_KEY=$test_key doctor key "$conf" --doctor x.ini)"
+for auth in none key munge; do
+    sed "s/^version = 1/&\nauth = $auth/" x.ini >"$auth.ini"
+done
+says "auth = none asks for neither" '^note key auth = none: ranks .* \(0\)$' "$(
+    DTN_MUNGE_SOCKET=/no/socket doctor key "$conf" --doctor none.ini)"
+says "auth = key asks for a key" '^bad key auth = key, .*: export DTN_KEY=.* \(2\)$' "$(
+    doctor key "$conf" --doctor key.ini)"
+says "auth = munge asks for munged, even with a key" \
+    '^bad key no munged at /no/socket \([^)]*\): start munged \(2\)$' "$(
+    DTN_KEY=$test_key DTN_MUNGE_SOCKET=/no/socket doctor key "$conf" --doctor munge.ini)"
 says "more ranks than CPUs are noted" '^note cpus 1000 ranks on a host, .* \(0\)$' "$(
     file localhost 1000; ulimit -n 4096; doctor cpus "$conf" --doctor x.ini)"
 says "too few files are bad" '^bad files 1000 files .* 2128 are needed .* \(2\)$' "$(

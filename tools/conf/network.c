@@ -179,28 +179,49 @@ void doctor_ports(struct doctor *doctor)
         port_of_the_system(doctor);
 }
 
-void doctor_key(struct doctor *doctor)
+/* errno if nobody answers at the socket of munged. */
+static int munge_ask(struct sockaddr_un *at)
 {
     const char *said = getenv("DTN_MUNGE_SOCKET");
-    struct sockaddr_un at = { .sun_family = AF_UNIX };
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), failed = 0;
 
-    snprintf(at.sun_path, sizeof at.sun_path, "%s",
+    *at = (struct sockaddr_un){ .sun_family = AF_UNIX };
+    snprintf(at->sun_path, sizeof at->sun_path, "%s",
              said ? said : "/run/munge/munge.socket.2");
-    if (fd < 0 || connect(fd, (struct sockaddr *)&at, sizeof at) != 0)
+    if (fd < 0 || connect(fd, (struct sockaddr *)at, sizeof *at) != 0)
         failed = errno;
     if (fd >= 0)
         close(fd);
-    if (getenv("DTN_KEY"))
+    return failed;
+}
+
+void doctor_key(struct doctor *doctor)
+{
+    const char *auth = doctor->info.auth ? doctor->info.auth : "auto";
+    const bool by_key = strcmp(auth, "munge") != 0,
+               by_munge = strcmp(auth, "key") != 0;
+    struct sockaddr_un at;
+    const int failed = munge_ask(&at);
+    const enum verdict without = doctor->info.nhosts > 1 ? DOCTOR_BAD
+                                                         : DOCTOR_NOTE;
+
+    if (strcmp(auth, "none") == 0)
+        doctor_say(doctor, DOCTOR_NOTE, "key", NULL, "auth = none: ranks of "
+                   "different hosts do not ask who the others are");
+    else if (by_key && getenv("DTN_KEY"))
         doctor_say(doctor, DOCTOR_OK, "key", NULL, "DTN_KEY is set");
-    else if (!failed)
+    else if (by_munge && !failed)
         doctor_say(doctor, DOCTOR_OK, "key", NULL, "munged answers at %s",
                    at.sun_path);
+    else if (!by_munge)
+        doctor_say(doctor, without, "key", "export DTN_KEY=$(openssl rand -hex "
+                   "32)", "auth = key, and DTN_KEY is not set");
     else
-        doctor_say(doctor, doctor->info.nhosts > 1 ? DOCTOR_BAD : DOCTOR_NOTE,
-                   "key", "start munged, or export DTN_KEY=$(openssl rand -hex "
-                   "32); jobs of one host need neither", "no munged at %s (%s),"
-                   " and DTN_KEY is not set", at.sun_path, strerror(failed));
+        doctor_say(doctor, without, "key", by_key ? "start munged, or export "
+                   "DTN_KEY=$(openssl rand -hex 32); jobs of one host need "
+                   "neither" : "start munged", "no munged at %s (%s)%s",
+                   at.sun_path, strerror(failed),
+                   by_key ? ", and DTN_KEY is not set" : "");
 }
 
 static long number_in(const char *format, const char *name)
