@@ -2,16 +2,16 @@
 #include "base/error.h"
 #include "cluster/cluster.h"
 #include "cluster/host.h"
+#include "cluster/sections.h"
 #include "dtensor.h"
 
-static const char *const facts_wires[] = {
-    [DTN_WIRE_SHM] = "shm", [DTN_WIRE_TCP] = "tcp", [DTN_WIRE_RC] = "rc",
-    [DTN_WIRE_AUTO] = "auto"
-};
-static const char *const facts_auths[] = {
-    [DTN_AUTH_AUTO] = "auto", [DTN_AUTH_NONE] = "none",
-    [DTN_AUTH_KEY] = "key", [DTN_AUTH_MUNGE] = "munge"
-};
+/* The word that the file has for a value of a key. */
+static const char *facts_word(enum dtn_section_kind_id kind, const char *key,
+                              int value)
+{
+    return dtn_word_text(dtn_key_find(&dtn_section_kinds[kind], key)->words,
+                         value);
+}
 
 void dtensor_cluster_info(const struct dtensor_cluster *cluster,
                           struct dtensor_cluster_info *info)
@@ -19,9 +19,11 @@ void dtensor_cluster_info(const struct dtensor_cluster *cluster,
     *info = (struct dtensor_cluster_info){
         .name = cluster->name, .nranks = cluster->world_size,
         .nhosts = cluster->nhosts,
-        .intra_node = facts_wires[cluster->transport.intra_node],
-        .inter_node = facts_wires[cluster->transport.inter_node],
-        .auth = facts_auths[cluster->auth]
+        .intra_node = facts_word(DTN_KIND_TRANSPORT, "intra_node",
+                                 (int)cluster->transport.intra_node),
+        .inter_node = facts_word(DTN_KIND_TRANSPORT, "inter_node",
+                                 (int)cluster->transport.inter_node),
+        .auth = facts_word(DTN_KIND_CLUSTER, "auth", (int)cluster->auth)
     };
 }
 
