@@ -43,6 +43,22 @@ static void vote(struct dtensor_ctx *ctx, const struct dtensor_error *err,
     told->voted++;
 }
 
+/* Run `fn` on N ranks over `wire`: how many of them were bad, and who reported.
+ */
+static int run_over(const char *wire, rank_main_f *fn, void *arg, unsigned *who)
+{
+    const char *file = ranks_file(wire, N, NULL);
+    int bad;
+
+    memset(told, 0, sizeof *told);
+    setenv("DTN_CLUSTER", file, 1);
+    bad = ranks_run(N, 30, fn, arg, NULL);
+    *who = told->reporters;
+    unlink(file);
+    unsetenv("DTN_CLUSTER");
+    return bad;
+}
+
 static int popcount(unsigned bits)
 {
     return __builtin_popcount(bits);
@@ -151,15 +167,11 @@ static void looks(int rank, int n, void *arg)
 
 static void test_meta(unsigned ranks, unsigned want)
 {
-    int bad;
+    unsigned who;
+    const int bad = run_over("shm", looks, &ranks, &who);
 
-    memset(told, 0, sizeof *told);
-    setenv("DTN_CLUSTER", ranks_file("shm", N, NULL), 1);
-    bad = ranks_run(N, 30, looks, &ranks, NULL);
-    ok(bad == 0 && told->reporters == want, "ranks 0x%x cannot look into a "
-       "file: one says so (ranks 0x%x, %d bad)", ranks, told->reporters, bad);
-    unlink(getenv("DTN_CLUSTER"));
-    unsetenv("DTN_CLUSTER");
+    ok(bad == 0 && who == want, "ranks 0x%x cannot look into a file: one says "
+       "so (ranks 0x%x, %d bad)", ranks, who, bad);
 }
 
 /* Ranks are done and leave.  Then some, bits of *arg, are refused. */
@@ -186,16 +198,11 @@ static void refused_last(int rank, int n, void *arg)
 
 static void test_refused_last(unsigned ranks, unsigned want)
 {
-    int bad;
+    unsigned who;
+    const int bad = run_over("shm", refused_last, &ranks, &who);
 
-    memset(told, 0, sizeof *told);
-    setenv("DTN_CLUSTER", ranks_file("shm", N, NULL), 1);
-    bad = ranks_run(N, 30, refused_last, &ranks, NULL);
-    ok(bad == 0 && told->reporters == want, "the others have just left, and "
-       "ranks 0x%x are refused: one says so (ranks 0x%x, %d bad)", ranks,
-       told->reporters, bad);
-    unlink(getenv("DTN_CLUSTER"));
-    unsetenv("DTN_CLUSTER");
+    ok(bad == 0 && who == want, "the others have just left, and ranks 0x%x are "
+       "refused: one says so (ranks 0x%x, %d bad)", ranks, who, bad);
 }
 
 /* A signal of rank 5 fails: the others only know that rank 5 gave up. */
@@ -227,16 +234,11 @@ static void abort_all(int rank, int n, void *arg)
 
 static void test_cause(const char *wire)
 {
-    int bad;
     unsigned who;
+    const int bad = run_over(wire, abort_all, NULL, &who);
 
-    memset(told, 0, sizeof *told);
-    setenv("DTN_CLUSTER", ranks_file(wire, N, NULL), 1);
-    bad = ranks_run(N, 30, abort_all, NULL, NULL);
-    who = told->reporters;
     ok(bad == 0 && who == 1u << 5, "%s: rank 5 fails and the others have "
        "EABORT: rank 5 reports (ranks 0x%x, %d bad)", wire, who, bad);
-    unlink(getenv("DTN_CLUSTER"));
 }
 
 /* ------------------------------------------------------- before joining --- */
